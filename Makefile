@@ -1,0 +1,45 @@
+# One environment (.venv), made from requirements.lock; every target sets up what it needs.
+PYTHON ?= python3
+PORT   ?= 8000
+BIN    := .venv/bin
+STAMP  := .venv/.complete
+
+.DEFAULT_GOAL := help
+.PHONY: help book build test verify notebooks lab bench lint lock clean
+
+help:  ## say what there is
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(STAMP): requirements.lock pyproject.toml postBuild
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
+	  { echo "This project needs Python 3.11 to 3.13; '$(PYTHON)' is another one. Name one: make PYTHON=python3.12" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --no-deps --no-build-isolation -e .
+	PATH="$(CURDIR)/$(BIN):$$PATH" bash postBuild
+	@touch $@
+
+lock:  ## resolve requirements.txt anew: constraints.txt, and requirements.lock with hashes
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q uv
+	grep -v '^-' requirements.txt | $(BIN)/uv pip compile - pyproject.toml --upgrade --universal --fork-strategy fewest \
+	  --python-version 3.11 --no-header --no-annotate -q -o constraints.txt
+	grep -v '^-' requirements.txt | $(BIN)/uv pip compile - pyproject.toml --universal --fork-strategy fewest \
+	  --python-version 3.11 --no-header --no-annotate --generate-hashes -c constraints.txt -q -o requirements.lock
+
+build: $(STAMP)  ## run every notebook and build the pages
+	@echo "Building the book: every notebook runs, about a minute"
+	@rm -rf _build/html
+	@$(BIN)/jupyter-book build . --all -W -n --keep-going -q >/dev/null || \
+	  { echo "The book was not built: the warnings above say where" >&2; exit 1; }
+	@echo "The book: _build/html/index.html"
+
+book: $(STAMP)  ## build the book and serve it
+	@$(BIN)/python -c 'import socket; socket.create_server(("127.0.0.1", $(PORT)))' 2>/dev/null || \
+	  { echo "Port $(PORT) is taken. Name a free one: make book PORT=8001" >&2; exit 1; }
+	@$(MAKE) --no-print-directory build
+	@echo "Serving it on http://localhost:$(PORT) (Ctrl-C stops)"
+	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html >/dev/null 2>&1
+
+clean:  ## remove what was built, keep .venv
+	rm -rf _build .pytest_cache .ruff_cache

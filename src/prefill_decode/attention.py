@@ -1,0 +1,142 @@
+"""Causal attention: who may look at whom, and the weighted sum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+QUERY_BLOCK = 64  # rows of queries at a time: the scores of one block stay in the CPU's cache
+
+
+def causal_mask(n_queries: int, n_keys: int) -> np.ndarray:
+    """Say which keys each query may read: its own and the earlier ones.
+
+    Parameters
+    ----------
+    n_queries, n_keys : int
+        The queries are the *last* ``n_queries`` of ``n_keys`` positions.
+
+    Returns
+    -------
+    ndarray of bool, [n_queries, n_keys]
+        True = allowed. The diagonal starts at ``n_keys - n_queries`` (lower right), so one decode
+        row reads every key.
+
+    Raises
+    ------
+    ValueError
+        If there are more queries than keys.
+    """
+    if not 0 <= n_queries <= n_keys:
+        raise ValueError(f"{n_queries} queries for {n_keys} keys: every query needs at least its own key")
+    return np.tri(n_queries, n_keys, n_keys - n_queries, dtype=bool)  # [L, S]
+
+
+def causal_pairs(n_queries: int, n_keys: int) -> int:
+    """Count the query-key pairs that ``causal_mask`` allows: per query head, per layer, per sequence.
+
+    The rows read ``n_keys - n_queries + 1, ..., n_keys`` keys; the sum is n(n + 1)/2 for a prefill of n
+    and n + 1 for one decode row after n cached positions.
+    """
+    return n_queries * (n_keys - n_queries) + n_queries * (n_queries + 1) // 2
+
+
+@dataclass
+class AttentionTrace:
+    """Keep what attention throws away: one array a layer, in order.
+
+    Attributes
+    ----------
+    scores, weights : list of ndarray, [n_heads, n_queries, n_keys]
+        Before and after softmax. A masked score is ``-inf``, its weight 0.
+    """
+
+    scores: list[np.ndarray] = field(default_factory=list)
+    weights: list[np.ndarray] = field(default_factory=list)
+
+
+def attention(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray, trace: AttentionTrace | None = None
+) -> np.ndarray:
+    """Average the values, weighted by softmax(q · k / √d) over the allowed keys.
+
+    Works on blocks of query rows, so that the scores of all heads never exist at once.
+
+    Parameters
+    ----------
+    q : ndarray, [h, L, d]
+        Queries; ``h`` is a multiple of ``h_kv``, query head i uses KV head ``i // (h / h_kv)``.
+    k, v : ndarray, [h_kv, S, d]
+        Keys and values.
+    mask : ndarray of bool, [L, S]
+        True = allowed. A row without any allowed key gives 0, not NaN.
+    trace : AttentionTrace, optional
+        Receives the scores and weights of this call.
+
+    Returns
+    -------
+    ndarray, [h, L, d]
+
+    Raises
+    ------
+    ValueError
+        If shapes or dtypes do not fit together.
+    """
+    _check(q, k, v, mask)
+    (h, n_queries, d), (h_kv, n_keys, _) = q.shape, k.shape
+    q = (q * q.dtype.type(d**-0.5)).reshape(h_kv, h // h_kv, n_queries, d)  # [h_kv, g, L, d], g heads share a KV head
+    out = np.empty_like(q)
+    if trace is not None:
+        trace.scores.append(np.full((h, n_queries, n_keys), -np.inf, q.dtype))
+        trace.weights.append(np.zeros((h, n_queries, n_keys), q.dtype))
+    for start in range(0, n_queries, QUERY_BLOCK):
+        rows = slice(start, start + QUERY_BLOCK)
+        n_read = _last_allowed(mask[rows])  # keys behind it are masked for the whole block
+        weights = _scores(q[:, :, rows], k[:, :n_read], mask[rows, :n_read])  # [h_kv, g, b, S]
+        if trace is not None:
+            trace.scores[-1][:, rows, :n_read] = weights.reshape(h, -1, n_read)
+        _softmax_in_place(weights)
+        if trace is not None:
+            trace.weights[-1][:, rows, :n_read] = weights.reshape(h, -1, n_read)
+        mixed = weights.reshape(h_kv, -1, n_read) @ v[:, :n_read]  # [g*b, S] @ [S, d] -> [g*b, d]
+        out[:, :, rows] = mixed.reshape(out[:, :, rows].shape)
+    return out.reshape(h, n_queries, d)
+
+
+def _scores(q: np.ndarray, k: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Return q · k of one block of rows, -inf where masked: [h_kv, g, b, S]."""
+    h_kv, g, b, d = q.shape
+    scores = q.reshape(h_kv, g * b, d) @ k.transpose(0, 2, 1)  # [g*b, d] @ [d, S] -> [g*b, S]
+    scores = scores.reshape(h_kv, g, b, -1)
+    np.copyto(scores, -np.inf, where=~mask)
+    return scores
+
+
+def _softmax_in_place(scores: np.ndarray) -> None:
+    """Turn scores into weights along the last axis; in place, since a block of scores is the largest array here."""
+    top = scores.max(axis=-1, keepdims=True, initial=-np.inf)  # softmax does not change when all scores shift
+    scores -= np.where(np.isfinite(top), top, 0)
+    np.exp(scores, out=scores)
+    total = scores.sum(axis=-1, keepdims=True)
+    scores /= np.where(total > 0, total, 1)  # a row that may read nothing stays 0
+
+
+def _last_allowed(mask: np.ndarray) -> int:
+    """Return how many leading keys a block of rows needs, at least one so that no array is empty."""
+    return 1 + int(np.flatnonzero(mask.any(axis=0)).max(initial=0))
+
+
+def _check(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray) -> None:
+    if not (q.ndim == k.ndim == v.ndim == 3 and k.shape == v.shape and q.shape[2] == k.shape[2]):
+        raise ValueError(
+            f"q {q.shape}, k {k.shape}, v {v.shape} do not fit: expected [h, L, d], [h_kv, S, d] and [h_kv, S, d]"
+        )
+    if q.shape[0] % max(k.shape[0], 1):
+        raise ValueError(f"{q.shape[0]} query heads cannot share {k.shape[0]} KV heads: give a multiple")
+    if mask.shape != (q.shape[1], k.shape[1]):
+        raise ValueError(f"the mask is {mask.shape}, expected [L, S] = {(q.shape[1], k.shape[1])}")
+    if mask.dtype != bool:
+        raise ValueError(f"the mask is {mask.dtype}, expected bool with True = allowed")
+    if not q.dtype == k.dtype == v.dtype:
+        raise ValueError(f"q is {q.dtype}, k {k.dtype}, v {v.dtype}: expected one dtype, convert two of them")

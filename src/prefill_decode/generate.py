@@ -1,0 +1,169 @@
+"""The generation loop: one prefill pass, then one decode pass a token, with a record of each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .attention import causal_pairs
+from .cache import KVCache
+from .model import Model, check_ids, decode_step, forward, prefill
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Record one run through the model.
+
+    Attributes
+    ----------
+    phase : {"prefill", "decode", "full", "chunk", "verify"}
+    n_queries : int
+        Rows that went through the layers.
+    n_keys : int
+        Keys that the last row read, its own included.
+    pairs : int
+        Allowed query-key pairs: per query head, per layer, per sequence.
+    seconds : float
+        Wall-clock time, the choice of the token included.
+    """
+
+    phase: str
+    n_queries: int
+    n_keys: int
+    pairs: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Generation:
+    """What a call of ``generate`` did.
+
+    Attributes
+    ----------
+    ids : list of int
+        Prompt and new tokens. The last one was chosen and not fed back.
+    passes : list of Pass
+        As many as new tokens.
+    cache_len, cache_bytes : int
+        Entries in the cache at the end, and the bytes they use; 0 without a cache.
+    stopped_by : {"length", "stop", "context"}
+        Enough tokens, a stop token, or no position left in the context.
+    """
+
+    ids: list[int]
+    passes: list[Pass]
+    cache_len: int
+    cache_bytes: int
+    stopped_by: str
+
+    @property
+    def new_ids(self) -> list[int]:
+        """The tokens that were generated."""
+        return self.ids[len(self.ids) - len(self.passes) :]
+
+    @property
+    def ttft(self) -> float:
+        """Time to first token in seconds: the first pass alone. No decode pass is in it."""
+        return self.passes[0].seconds
+
+    @property
+    def tpot(self) -> float | None:
+        """Time per output token in seconds, the mean of the later passes; None if there was only one token."""
+        later = [p.seconds for p in self.passes[1:]]
+        return sum(later) / len(later) if later else None
+
+
+def greedy(logits: np.ndarray) -> int:
+    """Choose the likeliest token; of equal logits the lowest id."""
+    return int(np.argmax(logits))
+
+
+def generate(
+    model: Model,
+    ids: Sequence[int],
+    max_new_tokens: int,
+    *,
+    use_cache: bool = True,
+    sample: Callable[[np.ndarray], int] = greedy,
+    stop_ids: Collection[int] = (),
+    on_token: Callable[[int, Pass], None] | None = None,
+) -> Generation:
+    """Continue a prompt, one token a pass.
+
+    Parameters
+    ----------
+    model : Model
+    ids : sequence of int
+        The prompt, at least one token.
+    max_new_tokens : int
+        At least 1. m tokens take m passes: one prefill and m - 1 decode passes.
+    use_cache : bool
+        False recomputes every position in every pass (phase "full").
+    sample : callable
+        From logits [V] to a token id.
+    stop_ids : collection of int
+        A token of these ends the run; it is the last of ``ids``.
+    on_token : callable, optional
+        Called with each new token and its pass, as they come.
+
+    Returns
+    -------
+    Generation
+
+    Raises
+    ------
+    ValueError
+        If the prompt is empty, does not fit the context or holds an unknown id, or ``max_new_tokens`` < 1.
+    """
+    ids = check_request(model, ids, max_new_tokens)
+    n_prompt, n_ctx = len(ids), model.config.n_ctx
+    # the last token is never fed back, so its key and value need no room
+    cache = KVCache(model.config, min(n_prompt + max_new_tokens - 1, n_ctx), model.dtype) if use_cache else None
+    passes: list[Pass] = []
+    stopped_by = "length"
+    while len(passes) < max_new_tokens:
+        if len(ids) > n_ctx:  # the newest token would need position n_ctx, the context ends before it
+            stopped_by = "context"
+            break
+        token, record = _run_pass(model, ids, cache, first=not passes, sample=sample)
+        ids.append(token)
+        passes.append(record)
+        if on_token is not None:
+            on_token(token, record)
+        if token in stop_ids:
+            stopped_by = "stop"
+            break
+    return Generation(ids, passes, *((len(cache), cache.nbytes) if cache else (0, 0)), stopped_by)
+
+
+def check_request(model: Model, ids: Sequence[int], max_new_tokens: int) -> list[int]:
+    """Return the prompt as a list of ints, or raise ValueError saying what cannot be generated and why."""
+    if max_new_tokens < 1:
+        raise ValueError(f"max_new_tokens = {max_new_tokens}: expected at least 1, the first comes out of prefill")
+    ids = check_ids(model.config, ids).tolist()
+    if len(ids) > model.config.n_ctx:
+        raise ValueError(
+            f"the prompt has {len(ids)} tokens, the context holds {model.config.n_ctx}: shorten the phrase"
+        )
+    return ids
+
+
+def _run_pass(
+    model: Model, ids: list[int], cache: KVCache | None, *, first: bool, sample: Callable[[np.ndarray], int]
+) -> tuple[int, Pass]:
+    start = time.perf_counter()
+    if cache is None:
+        phase, n_queries = "full", len(ids)
+        logits = forward(model, ids, logits="last")  # every row again, for the last one's logits
+    elif first:  # prefill phase: all rows of the prompt
+        phase, n_queries = "prefill", len(ids)
+        logits = prefill(model, ids, cache)
+    else:  # decode phase: the newest token's row
+        phase, n_queries = "decode", 1
+        logits = decode_step(model, ids[-1], cache)
+    token = sample(logits)
+    n_keys = len(ids)
+    return token, Pass(phase, n_queries, n_keys, causal_pairs(n_queries, n_keys), time.perf_counter() - start)
