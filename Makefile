@@ -41,5 +41,26 @@ book: $(STAMP)  ## build the book and serve it
 	@echo "Serving it on http://localhost:$(PORT) (Ctrl-C stops)"
 	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html >/dev/null 2>&1
 
+test: build  ## run the tests, with the built pages in a real browser
+	@$(BIN)/python tools/chromium.py
+	$(BIN)/python -m pytest -n 2 --dist loadscope --nbval tests notebooks
+
+verify: build  ## what is slow: other CPUs, Pythons, paths, locales, JupyterLab, two builds compared
+	@$(BIN)/python tools/chromium.py
+	$(BIN)/python tools/verify.py
+
+notebooks: $(STAMP)  ## run the notebooks and write their outputs
+	$(BIN)/python tools/notebooks.py notebooks/*.ipynb
+
+lab: $(STAMP)  ## open the notebooks in JupyterLab
+	$(BIN)/jupyter lab notebooks
+
+bench: $(STAMP)  ## measure speed and size on this machine, into benchmarks/
+	$(BIN)/python -m benchmarks $(PARTS)
+
+lint: $(STAMP)  ## check style and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
 clean:  ## remove what was built, keep .venv
 	rm -rf _build .pytest_cache .ruff_cache

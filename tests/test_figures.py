@@ -1,0 +1,35 @@
+"""Figures: the same bytes every time, the right counts, the colours of the widgets."""
+
+import re
+
+from prefill_decode import figures
+
+
+def test_the_palette_is_the_light_one_of_the_widgets():
+    css = figures.THEME.read_text("utf-8")
+    first = css.index("}")
+    for name in ("prefill", "decode", "ink"):
+        assert f"--pd-{name}: {figures.palette()[name]};" in css[:first]
+
+
+def test_a_figure_is_the_same_bytes_every_time():
+    assert figures.triangle(3, 2).svg == figures.triangle(3, 2).svg
+    assert "<dc:date>" not in figures.triangle(3, 2).svg
+
+
+def cells(svg, name):
+    return len(re.findall(rf"fill: {figures.palette()[name]}", svg))
+
+
+def test_every_pair_is_drawn_once():
+    svg = figures.triangle(4, 2).svg
+    text = len(re.findall(r"<text[^>]*fill: " + figures.palette()["prefill"], svg))
+    assert cells(svg, "prefill") - text == 10
+    assert "21 pairs in all" in figures.triangle(4, 2).alt
+
+
+def test_passes_draw_what_they_compute():
+    picture = figures.passes(3, 4)
+    assert "18 pairs" not in picture.alt
+    assert "21 pairs in all" in picture.alt  # T = 6
+    assert "52 pairs" in picture.alt  # 6 + 10 + 15 + 21

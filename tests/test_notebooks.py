@@ -1,0 +1,84 @@
+"""Hygiene of the notebooks, so that comparing them means something."""
+
+import ast
+import json
+import re
+import sys
+
+import nbformat
+import pytest
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+import notebooks as writer
+
+PATHS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+def load(path):
+    return json.loads(path.read_text("utf-8"))
+
+
+def code_cells(path):
+    return [cell for cell in load(path)["cells"] if cell["cell_type"] == "code"]
+
+
+def mimes(path):
+    return {mime for cell in code_cells(path) for output in cell["outputs"] for mime in output.get("data", {})}
+
+
+def test_there_are_notebooks_and_the_contents_list_them():
+    listed = re.findall(r"file: (notebooks/\S+)", (ROOT / "_toc.yml").read_text("utf-8"))
+    assert listed == [f"notebooks/{path.stem}" for path in PATHS]
+    assert len(PATHS) >= 2
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+class TestNotebook:
+    def test_every_cell_was_executed_in_order(self, path):
+        counts = [cell["execution_count"] for cell in code_cells(path)]
+        assert counts == list(range(1, len(counts) + 1))
+
+    def test_outputs_can_be_compared(self, path):
+        assert mimes(path) <= set(writer.KEPT_MIMES)
+        text = json.dumps([cell["outputs"] for cell in code_cells(path)])
+        assert not re.search(r"0x[0-9a-f]{6,}", text)
+        assert not [o for cell in code_cells(path) for o in cell["outputs"] if o.get("name") == "stderr"]
+
+    def test_nothing_is_skipped_or_hidden_from_comparison(self, path):
+        for cell in code_cells(path):
+            assert not [tag for tag in cell["metadata"].get("tags", []) if tag.startswith(("nbval", "raises"))]
+            assert not "".join(cell["source"]).rstrip().endswith(";")
+
+    def test_cells_import_and_define_nothing(self, path):
+        for cell in code_cells(path):
+            tree = ast.parse("".join(cell["source"]))
+            assert not [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+
+    def test_every_import_is_used(self, path):
+        source = "\n".join("".join(cell["source"]) for cell in code_cells(path))
+        tree = ast.parse(source)
+        imported = {
+            alias.asname or alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for alias in node.names
+        }
+        used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        assert imported <= used
+
+    def test_every_figure_has_its_alternative_text(self, path):
+        for cell in code_cells(path):
+            for output in cell["outputs"]:
+                if "image/svg+xml" in output.get("data", {}):
+                    alt = cell["metadata"]["mystnb"]["image"]["alt"]
+                    assert "".join(output["data"]["text/plain"]) == f"Picture: {alt}"
+
+    def test_the_file_is_as_the_writer_writes_it(self, path):
+        assert path.read_text("utf-8") == writer.as_text(nbformat.read(path, as_version=4))
+
+
+@pytest.mark.parametrize("ids", [["twice", "twice"], ["one", ""]])
+def test_the_writer_refuses_cells_without_a_name_of_their_own(ids):
+    with pytest.raises(SystemExit, match="every cell needs a name of its own"):
+        writer.check_names([{"id": name} for name in ids])

@@ -1,0 +1,58 @@
+"""The repository says what it is: map, commands, and nothing of anybody's machine."""
+
+import re
+import subprocess
+
+from conftest import ROOT
+
+from prefill_decode import figures, smollm2
+
+UNLISTED = {"README.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "pyproject.toml", ".gitignore", ".ci", ".github"}
+
+
+def tracked():
+    command = ["git", "ls-files", "-co", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [ROOT / name for name in listed.splitlines() if (ROOT / name).is_file()]
+
+
+def test_the_map_of_the_readme_equals_the_tree():
+    readme = (ROOT / "README.md").read_text("utf-8")
+    rows = re.findall(r"^\| (`.+?) \|", readme, flags=re.M)
+    named = {name.strip("`/") for row in rows for name in re.findall(r"`[^`]+`", row)}
+    there = {path.relative_to(ROOT).parts[0] for path in tracked()} - UNLISTED
+    assert {name.split("/")[0] for name in named} == there
+    assert all((ROOT / name).exists() for name in named)
+
+
+def test_the_lines_for_a_machine_without_make_are_those_of_the_makefile():
+    readme, makefile = (ROOT / "README.md").read_text("utf-8"), (ROOT / "Makefile").read_text("utf-8")
+    for line in (
+        "python -m pip install --require-hashes -r requirements.lock",
+        "python -m pip install --no-deps --no-build-isolation -e .",
+        "jupyter-book build . --all -W -n --keep-going",
+    ):
+        assert line in readme
+        assert line in makefile
+    assert smollm2.PACKAGE in readme
+    assert smollm2.PACKAGE in (ROOT / "postBuild").read_text("utf-8")
+
+
+def test_the_picture_of_the_readme_is_made_by_the_library():
+    assert (ROOT / "book" / "assets" / "one-triangle.svg").read_text("utf-8") == figures.triangle(5, 4).svg
+
+
+def test_constraints_and_lock_are_one_resolution():
+    pins = re.findall(r"^[a-z0-9.-]+==[^\s;]+", (ROOT / "constraints.txt").read_text(), flags=re.M | re.I)
+    locked = re.findall(r"^[a-z0-9.-]+==[^\s;]+", (ROOT / "requirements.lock").read_text(), flags=re.M | re.I)
+    assert pins == locked
+    assert "jupyter-book==1.0.4.post1" in pins
+
+
+def test_no_path_of_a_machine_and_no_registry_host():
+    forbidden = re.compile(r"/(?:home|root|Users|work)/|pythonhosted|pypi\.org/simple|registry\.npmjs")
+    for path in tracked():
+        if path.suffix in {".png", ".ico"} or path.name == "test_repository.py":
+            continue
+        found = forbidden.search(path.read_text("utf-8"))
+        assert not found, f"{path.relative_to(ROOT)}: {found.group()}"
