@@ -14,11 +14,24 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 THEME = Path(__file__).parent / "widgets" / "theme.css"
+
+
+@cache
+def palette() -> dict[str, str]:
+    """Return the light colours of theme.css by name: ``prefill``, ``decode``, ``ink``, ..."""
+    css = THEME.read_text("utf-8")
+    return dict(reversed(re.findall(r"--pd-([a-z0-9-]+): (#[0-9a-f]{6});", css)))  # the first of a name wins: light
+
+
 STYLE = {
     "svg.hashsalt": "prefill-decode",  # ids in the file do not change from run to run
     "svg.fonttype": "none",  # text stays text: it can be searched, read aloud and takes the page's font
     "font.family": "sans-serif",
     "font.size": 11,
+    "text.color": palette()["ink"],
+    "axes.labelcolor": palette()["ink-muted"],
+    "xtick.color": palette()["ink-muted"],
+    "ytick.color": palette()["ink-muted"],
     "hatch.linewidth": 0.8,
 }
 
@@ -37,13 +50,6 @@ class Picture:
         return f"Picture: {self.alt}"
 
 
-@cache
-def palette() -> dict[str, str]:
-    """Return the light colours of theme.css by name: ``prefill``, ``decode``, ``ink``, ..."""
-    css = THEME.read_text("utf-8")
-    return dict(reversed(re.findall(r"--pd-([a-z0-9-]+): (#[0-9a-f]{6});", css)))  # the first of a name wins: light
-
-
 def triangle(prompt_len: int, n_new_rows: int = 0) -> Picture:
     """Draw which key each query row reads, and how many pairs each row adds.
 
@@ -55,16 +61,23 @@ def triangle(prompt_len: int, n_new_rows: int = 0) -> Picture:
         Rows of decode below them.
     """
     total = prompt_len + n_new_rows
-    fig, ax = _square_axes(total, width=0.5 * total + 2.6)
+    fig, ax = _square_axes(total, width=0.5 * total + 3.4)
     for q in range(total):
         phase = "prefill" if q < prompt_len else "decode"
+        ink = palette()[f"{phase}-ink"]
         _draw_row(ax, q, total, palette()[phase])
-        ax.text(total + 0.25, q + 0.5, f"+ {q + 1}", va="center", color=palette()[phase])
+        ax.text(total + 0.25, q + 0.5, f"+ {q + 1}", va="center", color=ink)
+        if phase == "decode":
+            ax.text(total + 1.6, q + 0.5, f"pass {q - prompt_len + 2}", va="center", color=ink)
+    ax.plot([total + 1.35] * 2, [0.1, prompt_len - 0.1], color=palette()["prefill"], clip_on=False)
+    ax.text(total + 1.6, prompt_len / 2, "pass 1", va="center", color=palette()["prefill-ink"])
     ax.text(total + 0.25, -0.35, "pairs", va="center", color=palette()["ink-muted"])
     counted = f"{prompt_len} query rows of prefill, row i reads keys 0 to i"
     if n_new_rows:
         counted += f"; below them {n_new_rows} of decode, one a pass, in the same triangle"
-    return picture(fig, f"Lower triangle of {total} by {total} cells: {counted}; {total * (total + 1) // 2} pairs in all.")
+    return picture(
+        fig, f"Lower triangle of {total} by {total} cells: {counted}; {total * (total + 1) // 2} pairs in all."
+    )
 
 
 def passes(prompt_len: int, n_tokens: int) -> Picture:
@@ -77,7 +90,7 @@ def passes(prompt_len: int, n_tokens: int) -> Picture:
     """
     total = prompt_len + n_tokens - 1
     with mpl.rc_context(STYLE):
-        fig = Figure(figsize=(1.75 * n_tokens, 4.1), layout="constrained")
+        fig = Figure(figsize=(1.75 * n_tokens, 3.9), layout="constrained")
         axes = fig.subplots(2, n_tokens)
     for i in range(n_tokens):
         n = prompt_len + i
@@ -87,7 +100,7 @@ def passes(prompt_len: int, n_tokens: int) -> Picture:
             for q in range(n):
                 colour = palette()[phase] if q >= first_new else palette()["line"]
                 _draw_row(ax, q, total, colour, masked=False)
-        axes[0, i].set_title(f"pass {i + 1}: {phase}", fontsize=11, color=palette()[phase])
+        axes[0, i].set_title(f"pass {i + 1}: {phase}", fontsize=11, color=palette()[f"{phase}-ink"])
         axes[0, i].set_xlabel(f"{n * (n + 1) // 2 if i == 0 else n} pairs")
         axes[1, i].set_xlabel(f"{n * (n + 1) // 2} pairs")
     axes[0, 0].set_ylabel("with a cache")
@@ -95,8 +108,9 @@ def passes(prompt_len: int, n_tokens: int) -> Picture:
     kept = total * (total + 1) // 2
     redrawn = sum(t * (t + 1) // 2 for t in range(prompt_len, total + 1))
     alt = (
-        f"{n_tokens} passes for {prompt_len} prompt tokens and {n_tokens} new ones. With a cache each pass after the first "
-        f"draws one new row, {kept} pairs in all; without one every pass redraws the whole triangle, {redrawn} pairs."
+        f"{n_tokens} passes for {prompt_len} prompt tokens and {n_tokens} new ones. With a cache each pass after "
+        f"the first draws one new row, {kept} pairs in all; without one every pass redraws the whole triangle, "
+        f"{redrawn} pairs."
     )
     return picture(fig, alt)
 
@@ -114,12 +128,12 @@ def _square_axes(n: int, width: float) -> tuple[Figure, Axes]:
         fig = Figure(figsize=(width, 0.5 * n + 0.9), layout="constrained")
         ax = fig.subplots()
     _frame(ax, n)
-    ax.set_xlabel("key", color=palette()["ink-muted"])
-    ax.set_ylabel("query", color=palette()["ink-muted"])
+    ax.set_xlabel("key")
+    ax.set_ylabel("query")
     ax.xaxis.set_label_position("top")
     ax.set_xticks([k + 0.5 for k in range(n)], range(n))
     ax.set_yticks([q + 0.5 for q in range(n)], range(n))
-    ax.tick_params(length=0, top=False, labeltop=True, labelbottom=False, colors=palette()["ink-muted"])
+    ax.tick_params(length=0, top=False, labeltop=True, labelbottom=False)
     return fig, ax
 
 
@@ -135,4 +149,6 @@ def _draw_row(ax: Axes, q: int, total: int, colour: str, *, masked: bool = True)
             ax.add_patch(Rectangle((k + 0.05, q + 0.05), 0.9, 0.9, facecolor=colour, edgecolor="none"))
         elif masked:
             edge = palette()["line"]
-            ax.add_patch(Rectangle((k + 0.05, q + 0.05), 0.9, 0.9, facecolor="none", edgecolor=edge, hatch="////", lw=0))
+            ax.add_patch(
+                Rectangle((k + 0.05, q + 0.05), 0.9, 0.9, facecolor="none", edgecolor=edge, hatch="////", lw=0)
+            )

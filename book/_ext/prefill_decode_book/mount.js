@@ -1,0 +1,60 @@
+// Mounts each widget of a built page on its static picture. There is no kernel: a widget's state is the JSON in its
+// own markup, and all that its module computes with.
+(() => {
+  "use strict";
+  const widgets = {};
+
+  // A module that cannot be loaded must not take the others with it.
+  function load(name, module) {
+    try {
+      module();
+    } catch (error) {
+      console.error(`widget ${name} could not be loaded`, error);
+    }
+  }
+
+  /* the widgets */
+
+  // The part of an anywidget model that a module may use.
+  function modelFrom(state) {
+    const listeners = new Map();
+    const model = {
+      get: (name) => state[name],
+      set(name, value) {
+        if (Object.is(state[name], value)) return;
+        state[name] = value;
+        for (const event of [`change:${name}`, "change"]) {
+          for (const listener of [...(listeners.get(event) ?? [])]) listener(model, value);
+        }
+      },
+      on(event, listener) {
+        if (!listeners.has(event)) listeners.set(event, new Set());
+        listeners.get(event).add(listener);
+      },
+      off(event, listener) {
+        const events = event == null ? [...listeners.keys()] : [event];
+        for (const name of events) {
+          if (listener == null) listeners.delete(name);
+          else listeners.get(name)?.delete(listener);
+        }
+      },
+      save_changes() {},
+    };
+    return model;
+  }
+
+  // The picture becomes the widget in place. If that fails, a copy of the picture takes its place again.
+  async function mount(root) {
+    const name = root.dataset.widget;
+    const picture = root.cloneNode(true);
+    try {
+      const state = JSON.parse(root.querySelector('script[type="application/json"]').textContent);
+      await widgets[name].render({ model: modelFrom(state), el: root });
+    } catch (error) {
+      root.replaceWith(picture);
+      console.error(`widget ${name} stays a picture`, error);
+    }
+  }
+
+  for (const root of document.querySelectorAll("[data-widget]")) mount(root);
+})();

@@ -1,0 +1,88 @@
+"""The widgets on a built page: their modules as one classic script, their styles as one sheet.
+
+Readers open pages from the disk, and browsers refuse ES modules there. The modules import nothing, so that
+taking the word ``export`` away and giving each a scope of its own is all that a bundler would do.
+"""
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+
+SOURCE = Path("src/prefill_decode/widgets")
+MOUNT = Path(__file__).parent / "mount.js"
+MODULES = "/* the widgets */"
+
+DEFAULT = re.compile(r"^export default\s+", re.MULTILINE)
+NAMED = re.compile(r"^export (?=(?:async )?(?:function|const|let|class)\b)", re.MULTILINE)
+LEFT_OVER = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
+
+
+def as_block(name: str, source: str) -> str:
+    """Turn the ES module of one widget into a block that sets ``widgets[name]``.
+
+    Parameters
+    ----------
+    name : str
+        Value of ``data-widget``, e.g. ``attention-grid``.
+    source : str
+        Text of a module whose exports are ``export function``, ``export const`` and ``export default``, each at the
+        start of a line.
+
+    Raises
+    ------
+    ExtensionError
+        If the module imports, or exports in another form.
+    """
+    body = NAMED.sub("", DEFAULT.sub(f'widgets["{name}"] = ', source))
+    if line := LEFT_OVER.search(body):
+        raise ExtensionError(
+            f"widget {name}: '{line.group()}' cannot be part of a classic script; export at the start of "
+            "a line (function, const, default) and import nothing"
+        )
+    return f'load("{name}", () => {{\n{body}\n}});'
+
+
+def bundle_script(folder: Path) -> str:
+    """Join every widgets/<name>.js with the few lines that mount them."""
+    blocks = [as_block(path.stem.replace("_", "-"), path.read_text("utf-8")) for path in sorted(folder.glob("*.js"))]
+    return MOUNT.read_text("utf-8").replace(MODULES, "\n".join(blocks))
+
+
+def bundle_styles(folder: Path) -> str:
+    """Join every widgets/*.css but the theme, which all pages load."""
+    sheets = [path.read_text("utf-8") for path in sorted(folder.glob("*.css")) if path.name != "theme.css"]
+    return "\n".join(sheets)
+
+
+def write_assets(app: Sphinx) -> None:
+    """Write theme.css, widgets.js and widgets.css where Sphinx picks them up."""
+    source, target = Path(app.srcdir) / SOURCE, Path(app.outdir).parent / "assets"
+    target.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source / "theme.css", target / "theme.css")
+    (target / "widgets.js").write_text(bundle_script(source), "utf-8")
+    (target / "widgets.css").write_text(bundle_styles(source), "utf-8")
+    app.config.html_static_path.append(str(target))
+    app.add_css_file("theme.css", priority=400)  # before book.css, which uses its properties
+
+
+def has_widget(doctree: nodes.document | None) -> bool:
+    """Say whether a page shows a widget's HTML."""
+    return doctree is not None and any('data-widget="' in raw.astext() for raw in doctree.findall(nodes.raw))
+
+
+def load_on_page(app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: nodes.document) -> None:
+    """Add the widgets' script and styles to pages that show one."""
+    if has_widget(doctree):
+        app.add_css_file("widgets.css")
+        app.add_js_file("widgets.js", loading_method="defer")
+
+
+def setup(app: Sphinx) -> None:
+    """Write the assets once a build, load them page by page."""
+    app.connect("builder-inited", write_assets)
+    app.connect("html-page-context", load_on_page)

@@ -1,0 +1,110 @@
+"""A server for the built pages and a browser that may ask nobody else."""
+
+import functools
+import http.server
+import runpy
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+HTML = ROOT / "_build" / "html"
+# No first-run traffic of the browser's own, no GPU in a container.
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    """Serve files without a line a request."""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="session")
+def html() -> Path:
+    """Return the folder of the built pages."""
+    if not (HTML / "index.html").exists():
+        pytest.fail("no built book in _build/html: run 'make build' first", pytrace=False)
+    return HTML
+
+
+@pytest.fixture(scope="session")
+def site(html: Path) -> Iterator[str]:
+    """Serve the built pages and return their address, without a slash at the end."""
+    handler = functools.partial(QuietHandler, directory=html)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Start one Chromium for the session."""
+    chromium = runpy.run_path(str(ROOT / "tools" / "chromium.py"))["find"]()
+    if chromium is None:
+        pytest.fail("no Chromium found: run 'python tools/chromium.py'", pytrace=False)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+class Watch:
+    """What pages said and whom they asked; `check` wants neither."""
+
+    def __init__(self, site: str) -> None:
+        self.host = urlsplit(site).netloc
+        self.foreign: list[str] = []
+        self.messages: list[str] = []
+
+    def follow(self, page: Page) -> None:
+        page.on("pageerror", lambda error: self.messages.append(f"uncaught: {error}"))
+        page.on("console", self.note_message)
+        page.context.route("**/*", self.let_through)
+
+    def note_message(self, message) -> None:
+        if message.type in ("warning", "error"):
+            self.messages.append(f"{message.type}: {message.text} ({message.location.get('url', '')})")
+
+    def let_through(self, route: Route) -> None:
+        address = urlsplit(route.request.url)
+        if address.scheme == "file" or address.netloc == self.host:
+            route.continue_()
+        else:
+            self.foreign.append(route.request.url)
+            route.abort()
+
+    def check(self) -> None:
+        assert self.foreign == [], "asked another host"
+        assert self.messages == [], "the console is not empty"
+
+
+@pytest.fixture
+def new_page(browser: Browser, site: str) -> Iterator[Callable[..., Page]]:
+    """Return a function that opens a page with context options (viewport, color_scheme, ...); all are watched."""
+    watch, contexts = Watch(site), []
+
+    def open_page(**options: object) -> Page:
+        contexts.append(browser.new_context(**options))
+        contexts[-1].set_default_timeout(10_000)
+        page = contexts[-1].new_page()
+        watch.follow(page)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    watch.check()
+
+
+@pytest.fixture
+def page(new_page: Callable[..., Page]) -> Page:
+    """Return a fresh page of 1280 by 800 pixels."""
+    return new_page(viewport={"width": 1280, "height": 800})

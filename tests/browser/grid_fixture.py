@@ -1,0 +1,63 @@
+"""Grids of made-up numbers, and a page that mounts them as the book does: a classic script, a model read from JSON."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from prefill_decode.widgets import AttentionGrid
+
+WIDGETS = Path(__file__).parents[2] / "src" / "prefill_decode" / "widgets"
+TOKENS = ["The", " capital", " of", " France", " is", " Paris", ".", "\n", "\n", "The"]
+MOUNT = """
+window.grid = exported;
+for (const el of document.querySelectorAll('[data-widget="attention-grid"]')) {
+  const values = JSON.parse(el.querySelector('script[type="application/json"]').textContent);
+  const set = (name, value) => { values[name] = value; };
+  const model = { get: (name) => values[name], set, on() {}, save_changes() {} };
+  (window.unmount ??= []).push(exported.default.render({ model, el }));
+}
+"""
+
+
+def causal_softmax(scores: np.ndarray) -> np.ndarray:
+    """Return the softmax rows of scores [..., T, T] under the causal mask."""
+    allowed = np.tril(np.ones(scores.shape[-2:], dtype=bool))
+    powers = np.exp(np.where(allowed, scores, -np.inf))
+    return powers / powers.sum(-1, keepdims=True)
+
+
+def made_up_scores(*shape: int) -> np.ndarray:
+    """Return scores of the shape [layers, heads, T, T]."""
+    return np.random.default_rng(7).normal(0, 2, shape)
+
+
+def grid_of(layers: int, heads: int, tokens: list[str], prompt_len: int, **options: object) -> AttentionGrid:
+    """Return a grid of made-up weights with their scores."""
+    scores = made_up_scores(layers, heads, len(tokens) - 1, len(tokens) - 1)
+    return AttentionGrid(tokens, causal_softmax(scores), scores, prompt_len=prompt_len, **options)
+
+
+def paris(**options: object) -> AttentionGrid:
+    """Return a grid of the size of the landing page's, with everything a grid can show."""
+    likely = [((token, 0.625), (" the", 0.094), (" a", 0.0405)) for token in TOKENS[1:]]
+    options = {"names": {(23, 4): "“is” looks at “France”", (16, 0): "previous token"}, **options}
+    return grid_of(30, 9, TOKENS, 5, next_tokens=likely, kv_bytes_per_token=46080, dtype_name="float32", **options)
+
+
+def page_of(*grids: AttentionGrid, mount: bool = True, head: str = "") -> str:
+    """Return a page that holds the `text/html` of the grids; unmounted, it is the page without its script."""
+    styles = "".join((WIDGETS / name).read_text("utf-8") for name in ("theme.css", "attention_grid.css"))
+    body = "".join(grid._repr_mimebundle_()[0]["text/html"] for grid in grids)
+    script = f'<script>"use strict"; {{ {classic_module()} {MOUNT} }}</script>' if mount else ""
+    start = f'<!doctype html><html lang="en"><meta charset="utf-8"><style>{styles}</style>{head}'
+    return f"{start}<body>{body}{script}</body></html>"
+
+
+def classic_module() -> str:
+    """Return the widget's module as part of a classic script, its exports collected in `exported`."""
+    source = (WIDGETS / "attention_grid.js").read_text("utf-8")
+    names = re.findall(r"^export (?:function|const) (\w+)", source, flags=re.M)
+    plain = re.sub(r"^export (?=function|const)", "", source, flags=re.M)
+    plain = re.sub(r"^export default", "const main =", plain, flags=re.M)
+    return plain + f"\nconst exported = {{ {', '.join(names)}, default: main }};\n"

@@ -1,0 +1,502 @@
+"""The grid's module in a browser: its pure functions, and the mounted widget against its contract."""
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+from grid_fixture import TOKENS, grid_of, page_of, paris
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from prefill_decode.widgets import AttentionGrid
+
+ROOT = '[data-widget="attention-grid"]'
+READY = '<script>document.documentElement.dataset.mode = "light"</script>'
+PHONE = {"width": 360, "height": 740}
+STEPS, PROMPT = 9, 5
+
+
+@pytest.fixture
+def open_grid(browser: Browser, tmp_path) -> Iterator[Callable[..., Page]]:
+    """Return a function that opens a page of grids from the disk; no other host, no word on the console."""
+    contexts, said = [], []
+
+    def open_page(*grids: AttentionGrid, address: str = "", mount: bool = True, head: str = READY, **options) -> Page:
+        path = tmp_path / f"{len(contexts)}.html"
+        path.write_text(page_of(*grids, mount=mount, head=head), encoding="utf-8")
+        contexts.append(browser.new_context(**options))
+        page = contexts[-1].new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.route("**/*", lambda route: route.continue_() if route.request.url.startswith("file:") else route.abort())
+        page.goto(path.as_uri() + address)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert said == []
+
+
+@pytest.fixture
+def page(open_grid) -> Page:
+    return open_grid(paris())
+
+
+@pytest.fixture(scope="module")
+def module(browser: Browser) -> Iterator[Page]:
+    """Return a page that holds the module and nothing else."""
+    page = browser.new_page()
+    page.set_content(page_of())
+    yield page
+    page.close()
+
+
+def triangle(step: int) -> int:
+    return step * (step + 1) // 2
+
+
+def without_cache(step: int) -> int:
+    return triangle(step) if step <= PROMPT else sum(triangle(t) for t in range(PROMPT, step + 1))
+
+
+def state_of(root: Locator) -> dict:
+    """Return the root's contract attributes."""
+    return root.evaluate("e => ({...e.dataset})")
+
+
+def go_to(page: Page, step: int) -> Locator:
+    page.get_by_label("Step", exact=True).fill(str(step))
+    return page.locator(ROOT)
+
+
+# --- pure functions
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("pairsAt(4)", 10),
+        ("pairsAt(0)", 0),
+        ("triangleIndex(2, 3, 1, 5)", 2 * 15 + 6 + 1),
+        ("[0, 1, 5, 6].map(t => phaseAt(t, 5))", ["idle", "prefill", "prefill", "decode"]),
+        ("[0, 1, 5, 6, 9].map(t => passAt(t, 5))", [0, 1, 1, 2, 5]),
+        ("[3, 5, 6, 7].map(t => pairsWithoutCache(t, 5))", [6, 15, 36, 64]),
+        ("pairsWithoutCache(639, 512)", 21321024),
+        ("[0, 4, 5, 6, 7].map(q => timesComputed(q, 7, 5))", [3, 3, 2, 1, 0]),
+        ("stateOf(1, 2, 9, 5)", "masked"),
+        ("stateOf(4, 4, 4, 5)", "future"),
+        ("stateOf(4, 0, 5, 5)", "prefill"),
+        ("stateOf(5, 0, 6, 5)", "decode"),
+        ("[3, 4, 5, 6, 7].map(i => chipState(i, 6, 5))", ["known", "known", "current", "chosen", "future"]),
+        ("[1, 2, 5].map(i => chipState(i, 2, 5))", ["current", "known", "future"]),
+        ("[...bytesOf('AAH/')]", [0, 1, 255]),
+        ("[...int16Of('AQD//wCA')]", [1, -1, -32768]),
+        ("[0, 26, 255].map(formatWeight)", ["0.00", "0.10", "1.00"]),
+        ("[0, 64, 255].map(shadeOf)", ["0.000", "0.501", "1.000"]),
+        ("formatScore(-1250, {step: 0.01, decimals: 2})", "−12.50"),
+        ("[625, 7].map(formatPermille)", ["62.5 %", "0.7 %"]),
+        ("formatCount(21321024)", "21,321,024"),
+        ("sumOf([15, 21, 28])", "15 + 21 + 28"),
+        ("sumOf([15, 21, 28, 36])", "15 + … + 36"),
+        ("escapeHtml(`<b>&\"'`)", "&lt;b&gt;&amp;&quot;&#x27;"),
+        ("parseHash('#step=6&layer=23&head=4')", {"step": "6", "layer": "23", "head": "4"}),
+        ("parseHash('#step=6&g2.step=3', 'g2.')", {"step": "3"}),
+        ("parseHash('#prefill')", {}),
+        ("formatHash('#g2.step=3&step=1', '', {step: 6, layer: 'a b'})", "#step=6&layer=a%20b&g2.step=3"),
+        ("formatHash('#step=1&g2.step=3', 'g2.', {step: 4})", "#step=1&g2.step=4"),
+        ("formatHash('#decode', '', {step: 6})", "#step=6"),
+        (
+            "['ArrowRight', 'ArrowLeft', 'Home', 'End', ' ', 'x'].map(k => stepForKey(k, 9, 9))",
+            [9, 8, 0, 9, "play", None],
+        ),
+        ("delayAt(2, 5, 9) < delayAt(6, 5, 9)", True),
+    ],
+)
+def test_pure_function(module, call, expected):
+    assert module.evaluate(f"(() => {{ with (window.grid) {{ return {call}; }} }})") == expected
+
+
+def test_bytes_are_read_as_layer_head_row_key(open_grid):
+    grid = grid_of(2, 3, ["a", " b", " c", " d", " e", " f"], 3)
+    page = open_grid(grid)
+    page.get_by_label("Layer", exact=True).select_option("1")
+    page.get_by_label("Head", exact=True).select_option("2")
+    packed = page.evaluate("data => [...window.grid.bytesOf(data)]", grid.data["phrases"][0]["weights"])
+    for q, k in ((0, 0), (3, 1), (4, 4)):
+        byte = packed[(1 * 3 + 2) * 15 + q * (q + 1) // 2 + k]
+        assert page.locator(f'td[data-q="{q}"][data-k="{k}"]').inner_text() == f"{byte / 255:.2f}"
+
+
+# --- one representation
+
+
+# What differs by design: the map is drawn by the script only, and hidden, tabindex and the like are the script's.
+NORMAL = """root => {
+  const copy = root.cloneNode(true);
+  copy.querySelectorAll("script, .pd-map > *").forEach(e => e.remove());
+  copy.querySelector("input[type=range]").removeAttribute("style");
+  const own = ["hidden", "selected", "tabindex", "data-live", "aria-valuetext"];
+  const style = (text) => text.split(";").filter(Boolean).map(part => part.split(":"))
+    .map(([name, value]) => [name.trim(), Number(value)]).join(";");
+  const attributes = (e) => [...e.attributes].filter(a => !own.includes(a.name))
+    .map(a => `${a.name}=${a.name === "style" ? style(a.value) : a.value}`).sort();
+  const outline = (node) => node.nodeType === 3 ? node.data
+    : [node.tagName, attributes(node), [...node.childNodes].map(outline)];
+  return outline(copy);
+}"""
+
+
+@pytest.mark.parametrize(
+    "grid",
+    [
+        paris(),
+        grid_of(2, 3, ["a", " b", " c"], 2),
+        grid_of(2, 3, ["a", " b", " c"], 1),
+        grid_of(2, 3, ["<script>", "</table>", "\"'&", "\n", "\u202eשלום", "\u0301"], 3, label="<b>"),
+        grid_of(1, 2, [f" t{i}" for i in range(81)], 30),
+        grid_of(1, 2, [f" t{i}" for i in range(81)], 70),
+        AttentionGrid.of_phrases([grid_of(2, 3, ["a", " b", " c"], 2, label="one"), paris(label="two")]),
+    ],
+    ids=["paris", "T=P", "P=1", "markup", "clipped", "clipped prompt", "phrases"],
+)
+def test_mounting_changes_nothing(open_grid, grid):
+    still, live = open_grid(grid, mount=False), open_grid(grid)
+    assert live.locator(ROOT).evaluate(NORMAL) == still.locator(ROOT).evaluate(NORMAL)
+
+
+@pytest.mark.parametrize("viewport", [{"width": 1280, "height": 900}, PHONE], ids=["desktop", "phone"])
+def test_mounting_moves_nothing(open_grid, viewport):
+    boxes = """() => [...document.querySelectorAll("td, th, p, .pd-card, .pd-steps, .pd-choices")]
+      .map(e => JSON.stringify(e.getBoundingClientRect()))"""
+    still, live = open_grid(paris(), mount=False, viewport=viewport), open_grid(paris(), viewport=viewport)
+    assert live.evaluate(boxes) == still.evaluate(boxes)
+
+
+def test_without_script_no_control_is_visible(open_grid):
+    page = open_grid(paris(), mount=False, head="")
+    assert page.locator("button:visible, select:visible, input:visible").count() == 0
+    assert page.locator("td[data-q='4'][data-k='3']").is_visible()
+
+
+# --- the contract
+
+
+def test_contract_at_every_step(page):
+    for step in range(STEPS + 1):
+        state = state_of(go_to(page, step))
+        phase = "idle" if step == 0 else "prefill" if step <= PROMPT else "decode"
+        assert (state["steps"], state["step"], state["promptLen"], state["phase"]) == ("9", str(step), "5", phase)
+        assert (state["pairs"], state["cache"]) == (str(triangle(step)), str(step))
+        assert page.evaluate(CELLS) == [
+            [q, k, "masked" if k > q else "future" if q >= step else "prefill" if q < PROMPT else "decode"]
+            for q in range(STEPS)
+            for k in range(STEPS)
+        ]
+        assert page.evaluate(CURRENT) == ([str(step - 1)] if step else [])
+
+
+CELLS = "[...document.querySelectorAll('td[data-state]')].map(c => [+c.dataset.q, +c.dataset.k, c.dataset.state])"
+CURRENT = "[...document.querySelectorAll('tr[aria-current]')].map(row => row.dataset.row)"
+
+
+def test_without_a_cache_every_pass_counts_its_whole_triangle(page):
+    for step in range(STEPS + 1):
+        root = go_to(page, step)
+        page.get_by_label("Without a cache", exact=True).check()
+        assert (state_of(root)["pairs"], state_of(root)["cache"]) == (str(without_cache(step)), "0")
+        page.get_by_label("Without a cache", exact=True).uncheck()
+        assert (state_of(root)["pairs"], state_of(root)["cache"]) == (str(triangle(step)), str(step))
+
+
+def test_buttons(page):
+    root = page.locator(ROOT)
+    for name, step in (
+        ("Previous step", 8),
+        ("First step", 0),
+        ("Previous step", 0),
+        ("Next step", 1),
+        ("Last step", 9),
+        ("Next step", 9),
+    ):
+        page.get_by_role("button", name=name, exact=True).click()
+        expect(root).to_have_attribute("data-step", str(step))
+
+
+def test_keyboard(page):
+    root = page.locator(ROOT)
+    root.focus()
+    for key, step in (("ArrowLeft", 8), ("Home", 0), ("ArrowRight", 1), ("End", 9), ("ArrowUp", 8), ("ArrowDown", 9)):
+        page.keyboard.press(key)
+        expect(root).to_have_attribute("data-step", str(step))
+    page.keyboard.press("Space")
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
+    page.keyboard.press("Space")
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+
+
+def test_keys_of_the_browser_are_left_alone(page):
+    root = page.locator(ROOT)
+    root.focus()
+    page.keyboard.press("Control+Home")
+    page.get_by_label("Layer", exact=True).focus()
+    page.keyboard.press("Home")
+    expect(root).to_have_attribute("data-step", "9")
+
+
+def test_play_from_the_end_starts_at_zero_and_stops_at_the_end(open_grid):
+    page = open_grid(grid_of(2, 3, ["a", " b", " c", " d"], 2))
+    page.evaluate("""() => {
+      window.seen = [];
+      new MutationObserver(all => all.forEach(m => window.seen.push(+m.target.dataset.step)))
+        .observe(document.querySelector("[data-widget]"), { attributeFilter: ["data-step"] });
+    }""")
+    page.get_by_role("button", name="Play", exact=True).click()
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible(timeout=8000)
+    assert page.evaluate("window.seen") == [0, 1, 2, 3]
+
+
+def test_one_polite_sentence_a_step(page):
+    page.evaluate("""() => {
+      window.said = [];
+      new MutationObserver(() => window.said.push(1))
+        .observe(document.querySelector("[aria-live=polite]"), { childList: true });
+    }""")
+    sentences = [go_to(page, step).locator("[aria-live=polite]").inner_text() for step in range(STEPS + 1)]
+    assert len(set(sentences)) == STEPS + 1
+    assert page.evaluate("window.said.length") == STEPS + 1
+    assert "all 5 prompt rows are computed at once" in sentences[3]
+    assert sentences[7].endswith(
+        "reads 7 keys, 6 of them from the cache; its logits choose “↵”. 6·7/2 + 7 = 28 pairs so far."
+    )
+
+
+def test_prompt_rows_before_the_last_choose_nothing(page):
+    likely = page.locator(".pd-next")
+    go_to(page, 4)
+    expect(likely).to_contain_text("Nothing is chosen")
+    go_to(page, 5)
+    expect(likely.locator("[data-chosen]")).to_have_text("·Paris62.5 %")
+
+
+def test_tokens_appear_when_they_are_chosen(page):
+    go_to(page, 5)
+    chips = page.locator("[data-chip]").evaluate_all("all => all.map(e => e.dataset.chip)")
+    assert chips == ["known"] * 4 + ["current", "chosen"] + ["future"] * 4
+    assert page.locator("th[data-i]:not([data-unknown])").count() == 6
+
+
+# --- choosing a head
+
+
+def test_selects_map_and_names_choose_the_same_head(page):
+    cell = page.locator("td[data-q='4'][data-k='3']")
+    opened = cell.inner_text()
+    page.get_by_role("button", name="16/0 previous token").click()
+    by_name = page.locator("td[data-state]").all_inner_texts()
+    page.locator("[data-named='0']").click()
+    assert cell.inner_text() == opened
+    page.get_by_label("Layer", exact=True).select_option("16")
+    page.get_by_label("Head", exact=True).select_option("0")
+    assert page.locator("td[data-state]").all_inner_texts() == by_name
+    page.get_by_role("radio", name="layer 23, head 4: “is” looks at “France”").click()
+    assert cell.inner_text() == opened
+
+
+def test_map_has_one_tab_stop_and_moves_by_arrows(page):
+    expect(page.locator("[data-head][tabindex='0']")).to_have_count(1)
+    page.locator("[data-head][tabindex='0']").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowUp")
+    expect(page.locator("[data-head]:focus")).to_have_attribute("aria-label", "layer 24, head 3")
+    expect(page.locator(ROOT)).to_have_attribute("data-step", "9")
+
+
+# --- one cell
+
+
+@pytest.mark.parametrize("way", ["hover", "click", "focus"])
+def test_a_cell_says_query_key_score_weight(page, way):
+    getattr(page.locator("td[data-q='4'][data-k='3']"), way)()
+    expect(page.locator(".pd-readout")).to_contain_text("query “·is”, key “·France”: score ")
+    expect(page.locator(".pd-readout")).to_contain_text("weight 0.")
+
+
+def test_scores_are_said_only_for_heads_that_have_them(page):
+    page.get_by_label("Head", exact=True).select_option("5")
+    page.locator("td[data-q='4'][data-k='3']").hover()
+    expect(page.locator(".pd-readout")).not_to_contain_text("score")
+
+
+def test_shift_and_arrows_move_the_cell(page):
+    page.locator("td[data-q='4'][data-k='3']").focus()
+    page.keyboard.press("Shift+ArrowLeft")
+    expect(page.locator("td:focus")).to_have_attribute("data-k", "2")
+    expect(page.locator(ROOT)).to_have_attribute("data-step", "9")
+
+
+# --- address, copies, phrases
+
+
+def test_state_is_read_from_and_written_to_the_address(open_grid):
+    page = open_grid(paris(), address="#step=6&layer=16&head=0")
+    expect(page.locator(ROOT)).to_have_attribute("data-step", "6")
+    expect(page.locator("caption")).to_contain_text("layer 16, head 0")
+    page.get_by_role("button", name="Next step", exact=True).click()
+    assert page.evaluate("location.hash") == "#step=7&layer=16&head=0"
+    page.evaluate("location.hash = '#step=2'")
+    expect(page.locator(ROOT)).to_have_attribute("data-step", "2")
+
+
+def test_nonsense_in_the_address_is_ignored(open_grid):
+    page = open_grid(paris(), address="#step=x&layer=99&head=%&phrase=7")
+    expect(page.locator(ROOT)).to_have_attribute("data-step", "9")
+    page.get_by_role("button", name="Previous step", exact=True).click()
+    expect(page.locator(ROOT)).to_have_attribute("data-step", "8")
+
+
+def test_two_copies_do_not_disturb_each_other(open_grid):
+    page = open_grid(paris(), paris(), address="#g2.step=3")
+    first, second = page.locator(ROOT).nth(0), page.locator(ROOT).nth(1)
+    expect(first).to_have_attribute("data-step", "9")
+    expect(second).to_have_attribute("data-step", "3")
+    second.get_by_role("button", name="Next step", exact=True).click()
+    first.get_by_label("Without a cache", exact=True).check()
+    assert (state_of(first)["step"], state_of(second)["step"]) == ("9", "4")
+    assert (state_of(first)["pairs"], state_of(second)["pairs"]) == ("145", "10")
+    assert page.evaluate("window.grid.parseHash(location.hash, 'g2.').step") == "4"
+    assert page.evaluate("window.grid.parseHash(location.hash).step") == "9"
+
+
+def test_phrases(open_grid):
+    other = grid_of(2, 3, ["a", " b", " c", " d"], 2, label="letters")
+    page = open_grid(AttentionGrid.of_phrases([paris(label="English"), other]))
+    page.get_by_label("Phrase", exact=True).select_option(label="letters")
+    root = page.locator(ROOT)
+    assert (state_of(root)["steps"], state_of(root)["step"], state_of(root)["promptLen"]) == ("3", "3", "2")
+    assert page.locator("td[data-state]").count() == 9
+    assert page.evaluate("window.grid.parseHash(location.hash).phrase") == "1"
+
+
+def test_a_mounted_copy_can_be_removed(page):
+    page.evaluate("window.unmount.forEach(f => f())")
+    page.get_by_role("button", name="First step", exact=True).click()
+    expect(page.locator(ROOT)).to_have_attribute("data-step", "9")
+
+
+def test_live_in_jupyter_it_makes_its_own_root_and_leaves_the_address(open_grid):
+    grid = grid_of(2, 3, ["a", " b", " c", " d"], 2)
+    page = open_grid()
+    page.evaluate(
+        """values => {
+          const handlers = {};
+          window.values = values;
+          window.model = { get: n => values[n], on: (e, f) => { handlers[e] = f; }, off() {}, save_changes() {},
+            set: (n, v) => { values[n] = v; handlers["change:" + n]?.(); } };
+          const el = document.body.appendChild(document.createElement("div"));
+          window.grid.default.render({ model: window.model, el });
+        }""",
+        json.loads(
+            json.dumps({"data": grid.data, "phrase": 0, "step": 3, "layer": "1", "head": "2", "without_cache": False})
+        ),
+    )
+    page.get_by_role("button", name="Previous step", exact=True).click()
+    assert page.evaluate("[window.values.step, location.hash]") == [2, ""]
+    page.evaluate("window.model.set('step', 1)")
+    expect(page.locator(ROOT)).to_have_attribute("data-step", "1")
+
+
+# --- robustness and reach
+
+
+def test_markup_is_text(open_grid):
+    tokens = [
+        "<script>throw 1</script>",
+        "</table>",
+        "\"><img src=x onerror='throw 1'>",
+        "&amp;",
+        "\x00",
+        "\ud800",
+        " x",
+    ]
+    names = {(1, 2): "<i>name</i>"}
+    page = open_grid(AttentionGrid.of_phrases([grid_of(2, 3, tokens, 3, label="<u>label</u>", names=names)]))
+    expect(page.locator(f"{ROOT} img, {ROOT} i, {ROOT} u, {ROOT} td script")).to_have_count(0)
+    expect(page.locator("th[data-i='1']")).to_have_text("</table>")
+    expect(page.locator(".pd-named")).to_contain_text("<i>name</i>")
+    assert page.locator("[data-chip]").all_inner_texts()[4:6] == ["␀", "⟨U+D800⟩"]
+    assert page.locator("tbody tr").count() == 6
+
+
+@pytest.mark.parametrize("count", [2, 9, 16, 64])
+def test_no_horizontal_scroll_on_a_phone(open_grid, count):
+    page = open_grid(grid_of(2, 3, [f" t{i}" for i in range(count + 1)], max(1, count - 4)), viewport=PHONE)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    sizes = page.locator(".pd-steps button, select, .pd-steps input, .pd-check").evaluate_all(
+        "all => all.map(e => { const b = e.getBoundingClientRect(); return Math.min(b.width, b.height); })"
+    )
+    assert min(sizes) >= 24
+
+
+CONTRAST = """() => {
+  const linear = (v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  const light = (colour) => {
+    const [r, g, b] = colour.match(/[0-9.]+/g).map(v => linear(colour.startsWith("rgb") ? v / 255 : Number(v)));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const contrast = (span, shade) => {
+    span.parentNode.style.setProperty("--pd-s", shade);
+    const ground = getComputedStyle(span.parentNode).backgroundColor;
+    const [a, b] = [light(getComputedStyle(span).color), light(ground)];
+    return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  };
+  const shades = Array.from({ length: 101 }, (_, i) => i / 100);
+  const spans = [...document.querySelectorAll("td[data-state] > span")];
+  return Math.min(...spans.flatMap(span => shades.map(s => contrast(span, s))));
+}"""
+STILL = "<style>*, *::before { transition: none !important }</style>"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_numbers_in_cells_are_readable_at_every_shade(open_grid, theme):
+    head = f'<script>document.documentElement.dataset.theme = "{theme}"</script>'
+    page = open_grid(grid_of(2, 3, ["a", " b", " c"], 1), head=head + STILL)
+    assert page.evaluate(CONTRAST) >= 4.5
+
+
+def test_numbers_leave_small_cells_and_stay_in_the_table(open_grid):
+    sizes = "parseFloat(getComputedStyle(document.querySelector('td[data-state] > span')).fontSize)"
+    assert open_grid(paris(), viewport={"width": 1280, "height": 900}).evaluate(sizes) >= 11
+    phone = open_grid(paris(), viewport=PHONE)
+    assert phone.evaluate(sizes) == 0
+    assert phone.locator("td[data-q='0'][data-k='0']").text_content() == "1.00"
+
+
+def test_print_shows_the_finished_picture(page):
+    go_to(page, 3)
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("button:visible, select:visible, input:visible").count() == 0
+    expect(page.locator(ROOT)).to_have_attribute("data-step", "9")
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    expect(page.locator(ROOT)).to_have_attribute("data-step", "3")
+
+
+def test_table_is_named_and_its_headers_are_scoped(page):
+    expect(
+        page.get_by_role("table", name="Attention weights, layer 23, head 4 · “is” looks at “France”")
+    ).to_be_visible()
+    assert page.locator("th:not([scope])").count() == 0
+    assert page.locator("thead th").count() == len(TOKENS) - 1
+
+
+def test_a_step_touches_only_its_row(page):
+    go_to(page, 6)
+    page.evaluate("""() => {
+      window.touched = new Set();
+      const note = (change) => change.target.nodeName === "TD" && window.touched.add(change.target.dataset.q);
+      new MutationObserver(all => all.forEach(note))
+        .observe(document.querySelector("table"), { attributes: true, childList: true, subtree: true });
+    }""")
+    page.get_by_role("button", name="Next step", exact=True).click()
+    assert page.evaluate("[...window.touched]") == ["6"]
