@@ -43,7 +43,7 @@ book: $(STAMP)  ## build the book and serve it
 
 test: build  ## run the tests, with the built pages in a real browser
 	@$(BIN)/python tools/chromium.py
-	$(BIN)/python -m pytest -n 2 --dist loadscope --nbval tests notebooks
+	$(BIN)/python -m pytest -n 2 --dist loadscope --nbval --ignore tests/lab tests notebooks
 
 verify: build  ## what is slow: other CPUs, Pythons, paths, locales, JupyterLab, two builds compared
 	@$(BIN)/python tools/chromium.py

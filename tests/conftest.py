@@ -1,15 +1,11 @@
 """Fixtures shared by all tests: the two sets of weights, loaded once."""
 
 import dataclasses
-import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from prefill_decode import smollm2, toy
-
-ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture(scope="session")
@@ -41,8 +37,3 @@ def real_model64(loaded):
 @pytest.fixture(scope="session")
 def tokenizer(loaded):
     return loaded[1]
-
-
-def reference_cases():
-    """Reference generations of the real model, made by transformers/torch in float32."""
-    return json.loads((Path(__file__).parent / "data" / "smollm2.json").read_text("utf-8"))["cases"]

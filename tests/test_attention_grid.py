@@ -9,6 +9,7 @@ from bs4 import BeautifulSoup
 
 from prefill_decode.widgets import AttentionGrid
 from prefill_decode.widgets.attention_grid_data import shown
+from prefill_decode.widgets.page_only import for_page
 
 LAYERS, HEADS, ROWS, PROMPT = 2, 3, 5, 4
 TOKENS = ["the", " cat", " sat", " on", " a", " mat"]
@@ -31,7 +32,7 @@ def phrase_of(widget: AttentionGrid) -> dict:
 
 
 def soup_of(widget: AttentionGrid) -> BeautifulSoup:
-    return BeautifulSoup(widget._repr_mimebundle_()[0]["text/html"], "html.parser")
+    return BeautifulSoup(for_page(widget._repr_mimebundle_()[0]["text/html"]), "html.parser")
 
 
 # --- data

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import reference_cases
+from reference import reference_cases
 
 from prefill_decode import __main__ as cli
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from conftest import reference_cases
+from reference import reference_cases
 
 from prefill_decode import model as decoder
 from prefill_decode import smollm2, toy

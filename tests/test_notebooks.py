@@ -7,7 +7,7 @@ import sys
 
 import nbformat
 import pytest
-from conftest import ROOT
+from reference import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
 import notebooks as writer

@@ -3,7 +3,7 @@
 import re
 import subprocess
 
-from conftest import ROOT
+from reference import ROOT
 
 from prefill_decode import figures, smollm2
 

@@ -92,7 +92,7 @@ def attention(
         trace.weights.append(np.zeros((h, n_queries, n_keys), q.dtype))
     for start in range(0, n_queries, QUERY_BLOCK):
         rows = slice(start, start + QUERY_BLOCK)
-        n_read = _last_allowed(mask[rows])  # keys behind it are masked for the whole block
+        n_read = n_keys if n_queries == 1 else _last_allowed(mask[rows])  # later keys are masked for the whole block
         weights = _scores(q[:, :, rows], k[:, :n_read], mask[rows, :n_read])  # [h_kv, g, b, S]
         if trace is not None:
             trace.scores[-1][:, rows, :n_read] = weights.reshape(h, -1, n_read)
@@ -115,11 +115,11 @@ def _scores(q: np.ndarray, k: np.ndarray, mask: np.ndarray) -> np.ndarray:
 
 def _softmax_in_place(scores: np.ndarray) -> None:
     """Turn scores into weights along the last axis; in place, since a block of scores is the largest array here."""
-    top = scores.max(axis=-1, keepdims=True, initial=-np.inf)  # softmax does not change when all scores shift
-    scores -= np.where(np.isfinite(top), top, 0)
+    # softmax does not change when all scores shift; the finite start keeps a fully masked row from -inf - -inf
+    scores -= scores.max(axis=-1, keepdims=True, initial=np.finfo(scores.dtype).min)
     np.exp(scores, out=scores)
-    total = scores.sum(axis=-1, keepdims=True)
-    scores /= np.where(total > 0, total, 1)  # a row that may read nothing stays 0
+    total = scores.sum(axis=-1, keepdims=True)  # the largest is exp(0) = 1, so only a row that reads nothing is below 1
+    scores /= np.maximum(total, 1)  # ... and stays 0
 
 
 def _last_allowed(mask: np.ndarray) -> int:

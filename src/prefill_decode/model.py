@@ -185,7 +185,7 @@ def linear(w: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 def rms_norm(x: np.ndarray, weight: np.ndarray, eps: float) -> np.ndarray:
     """Scale each row to root mean square 1, then by ``weight`` (Zhang and Sennrich 2019): [n, D] -> [n, D]."""
-    mean_square = np.mean(x * x, axis=-1, keepdims=True)  # [n, 1]
+    mean_square = np.vecdot(x, x)[:, None] / x.shape[-1]  # [n, D] · [n, D] -> [n, 1]
     return x / np.sqrt(mean_square + x.dtype.type(eps)) * weight.astype(x.dtype, copy=False)
 
 
@@ -206,7 +206,8 @@ def rotary_angles(model: Model, positions: np.ndarray) -> np.ndarray:
 def rotate(x: np.ndarray, rotation: np.ndarray) -> np.ndarray:
     """Turn each pair (x_i, x_{i + d/2}) of every row by its position's angle i: [heads, n, d] -> the same."""
     cos, sin = rotation  # [n, d/2] each
-    a, b = np.split(x, 2, axis=-1)  # [heads, n, d/2] each
+    half = x.shape[-1] // 2
+    a, b = x[..., :half], x[..., half:]  # [heads, n, d/2] each
     return np.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
 
 

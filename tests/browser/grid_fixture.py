@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from prefill_decode.widgets import AttentionGrid
+from prefill_decode.widgets.page_only import for_page
 
 WIDGETS = Path(__file__).parents[2] / "src" / "prefill_decode" / "widgets"
 TOKENS = ["The", " capital", " of", " France", " is", " Paris", ".", "\n", "\n", "The"]
@@ -48,7 +49,7 @@ def paris(**options: object) -> AttentionGrid:
 def page_of(*grids: AttentionGrid, mount: bool = True, head: str = "") -> str:
     """Return a page that holds the `text/html` of the grids; unmounted, it is the page without its script."""
     styles = "".join((WIDGETS / name).read_text("utf-8") for name in ("theme.css", "attention_grid.css"))
-    body = "".join(grid._repr_mimebundle_()[0]["text/html"] for grid in grids)
+    body = for_page("".join(grid._repr_mimebundle_()[0]["text/html"] for grid in grids))
     script = f'<script>"use strict"; {{ {classic_module()} {MOUNT} }}</script>' if mount else ""
     start = f'<!doctype html><html lang="en"><meta charset="utf-8"><style>{styles}</style>{head}'
     return f"{start}<body>{body}{script}</body></html>"

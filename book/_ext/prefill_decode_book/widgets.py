@@ -13,6 +13,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
+from prefill_decode.widgets.page_only import for_page
+
 SOURCE = Path("src/prefill_decode/widgets")
 MOUNT = Path(__file__).parent / "mount.js"
 MODULES = "/* the widgets */"
@@ -76,8 +78,9 @@ def has_widget(doctree: nodes.document | None) -> bool:
 
 
 def load_on_page(app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: nodes.document) -> None:
-    """Add the widgets' script and styles to pages that show one."""
+    """Add the widgets' script and styles to pages that show one, and take their controls out of their wrapping."""
     if has_widget(doctree):
+        context["body"] = for_page(context["body"])
         app.add_css_file("widgets.css")
         app.add_js_file("widgets.js", loading_method="defer")
 

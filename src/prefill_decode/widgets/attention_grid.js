@@ -204,7 +204,7 @@ function bodyHtml(phrases, phrase) {
 
 function chipsHtml(phrase) {
   return phrase.tokens.map((text, i) =>
-    `<span role="listitem" data-origin="${originOf(i, phrase.promptLen)}" data-chip="future">${tokenHtml(text)}</span>`).join("");
+    `<span role="listitem" data-origin="${originOf(i, phrase.promptLen)}" data-chip="future">${tokenHtml(text)}</span>`).join(" ");
 }
 
 function noteHtml(phrase) {
@@ -219,7 +219,7 @@ function tableHtml(phrase) {
   const decode = phrase.steps > split ? groupHtml(phrase, "decode", split, phrase.steps) : "";
   return (
     `<table class="pd-table" style="--pd-n:${phrase.steps};--pd-p:${split};--pd-m:${phrase.steps - split}"><caption></caption>${COLUMNS}` +
-    `<thead><tr><td class="pd-corner" colspan="3"><span>key →</span><span>query ↓</span></td>${columns}</tr></thead>` +
+    `<thead><tr><td class="pd-corner" colspan="3"><span>key →</span> <span>query ↓</span></td>${columns}</tr></thead>` +
     `${groupHtml(phrase, "prefill", 0, split)}${decode}</table>`
   );
 }
@@ -627,6 +627,8 @@ class GridView {
 
   pressed(event) {
     const { target, key } = event;
+    // JupyterLab's own shortcuts would cut the cell or leave it
+    if (this.hashPrefix === null && !event.ctrlKey && !event.altKey && !event.metaKey) event.stopPropagation();
     if (event.ctrlKey || event.altKey || event.metaKey || target.tagName === "SELECT") return;
     if (key === " " && (target.tagName === "BUTTON" || target === this.checkbox)) return;
     const arrow = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[key];

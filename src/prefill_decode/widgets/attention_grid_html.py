@@ -18,6 +18,7 @@ from prefill_decode.widgets.attention_grid_panels import (
     step_controls,
     token,
 )
+from prefill_decode.widgets.page_only import page_only
 
 # The two ignore classes keep MathJax away from tokens such as "$".
 ROOT_CLASS = "pd-grid tex2jax_ignore mathjax_ignore"
@@ -62,9 +63,9 @@ def _body(data: dict, phrase: dict) -> str:
         f'<div class="pd-tokens" role="list" aria-label="Tokens">{_chips(phrase)}</div>'
         f'<div class="pd-main"><div class="pd-scroll">{_table(phrase)}</div>'
         f'<p class="pd-readout">{_readout(phrase)}</p>{_note(phrase)}'
-        f'<div class="pd-steps" hidden>{step_controls(phrase)}</div>'
+        f'<div class="pd-steps" hidden>{page_only(step_controls(phrase))}</div>'
         f'<p class="pd-sentence" aria-live="polite">{sentence(phrase)}</p>'
-        f'<div class="pd-choices" hidden>{choices(data["phrases"])}</div></div>'
+        f'<div class="pd-choices" hidden>{page_only(choices(data["phrases"]))}</div></div>'
         f'<div class="pd-ledger">{ledger(phrase)}</div>'
     )
 
@@ -86,7 +87,7 @@ def _chips(phrase: dict) -> str:
         )
         return f'<span role="listitem" data-origin="{origin}" data-chip="{state}">{token(text)}</span>'
 
-    return "".join(chip(i, text) for i, text in enumerate(phrase["tokens"]))
+    return " ".join(chip(i, text) for i, text in enumerate(phrase["tokens"]))
 
 
 def _triangle(phrase: dict) -> np.ndarray:
@@ -111,7 +112,7 @@ def _table(phrase: dict) -> str:
     return (
         f'<table class="pd-table" style="--pd-n:{steps};--pd-p:{split};--pd-m:{steps - split}">'
         f"<caption>{_caption(phrase)}</caption>{COLUMNS}"
-        '<thead><tr><td class="pd-corner" colspan="3"><span>key →</span><span>query ↓</span></td>'
+        '<thead><tr><td class="pd-corner" colspan="3"><span>key →</span> <span>query ↓</span></td>'
         f"{columns}</tr></thead>{groups}</table>"
     )
 

@@ -2,6 +2,8 @@
 
 import html
 
+from prefill_decode.widgets.page_only import page_only
+
 ICONS = {
     "first": "M3 3h2v10H3zM13 3v10L6 8z",
     "previous": "M11 3v10L4 8z",
@@ -187,12 +189,10 @@ def _heads_card(phrase: dict) -> str:
         f" <bdi>{html.escape(text)}</bdi></button>"
         for i, (layer, head, text) in enumerate(phrase["names"])
     )
-    return _card(
-        "heads",
-        f"All {n_layers * n_heads} heads",
+    body = (
         f'<div class="pd-map" role="radiogroup" aria-label="Heads: layers from left to right, heads from top to bottom"'
         f' style="--pd-layers:{n_layers};--pd-heads:{n_heads}"></div>'
         '<p class="pd-small"><span>layer →, head ↓</span> <span>pale: first token only</span></p>'
-        f'<div class="pd-named">{named}</div>',
-        " hidden",
+        f'<div class="pd-named">{named}</div>'
     )
+    return page_only(_card("heads", f"All {n_layers * n_heads} heads", body, " hidden"))

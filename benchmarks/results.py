@@ -1,0 +1,65 @@
+"""The results as a page: what, measured, limit or peer, ratio, met or not."""
+
+from __future__ import annotations
+
+from benchmarks.measure import Measure, Peer
+
+TITLES = {
+    "loading": "Loading the real weights",
+    "decode": "Decode and prefill of SmolLM2-135M in float32",
+    "widget": "One step of the attention grid at T = 64",
+    "build": "Building the book",
+}
+OPENING = """# What it costs, measured
+
+`make bench` writes this page from `recorded.json`. Read the ratios: both sides of one were measured in the same run,
+in turn, on the machine named above the table. A time alone says more about the machine than about the code, so no
+test asserts one. MB is 10^6 bytes.
+"""
+HEAD = "| what | measured | limit or peer | ratio | met |\n| --- | --- | --- | --- | --- |"
+MET = {True: "yes", False: "**no**", None: ""}
+
+
+def as_markdown(parts: dict[str, dict]) -> str:
+    """Return the page.
+
+    Parameters
+    ----------
+    parts : dict
+        Part to its ``date``, ``machine``, ``versions``, ``load_average`` and ``measures`` (key to ``Measure``).
+    """
+    sections = [_section(TITLES[part], parts[part]) for part in TITLES if part in parts]
+    return "\n".join([OPENING, *sections])
+
+
+def _section(title: str, run: dict) -> str:
+    rows = "\n".join(_row(measure) for measure in run["measures"].values())
+    return f"## {title}\n\n{_conditions(run)}\n\n{HEAD}\n{rows}\n"
+
+
+def _conditions(run: dict) -> str:
+    box = run["machine"]
+    versions = ", ".join(f"{name} {number}" for name, number in run["versions"].items())
+    return (
+        f"{run['date']} on {box['cpu']}, {box['cores']} cores, {box['memory_gb']} GB, {box['os']}; "
+        f"load average before the run {run['load_average']}.  \n{versions}."
+    )
+
+
+def _row(measure: Measure) -> str:
+    ratio = "" if measure.ratio is None else f"{measure.ratio:.2g}" if measure.ratio < 0.1 else f"{measure.ratio:.2f}"
+    cells = [measure.what, _amount(measure, measure.unit), _compared_with(measure), ratio, MET[measure.met]]
+    return "| " + " | ".join(cells) + " |"
+
+
+def _compared_with(measure: Measure) -> str:
+    if measure.peer is None:
+        return "" if measure.at_most is None else f"at most {measure.at_most:g} {measure.unit}"
+    wanted = "" if measure.at_least is None else f"; ratio at least {measure.at_least:.2f}"
+    return f"{measure.peer.what}: {_amount(measure.peer, measure.unit)}{wanted}"
+
+
+def _amount(side: Measure | Peer, unit: str) -> str:
+    how = "once" if side.n == 1 else f"{side.statistic} of {side.n}"
+    value = f"{side.value:.0f}" if side.value >= 100 else f"{side.value:.3g}"
+    return f"{value} {unit} ({how})"

@@ -1,0 +1,98 @@
+"""The record of measurements can be read and says where it comes from; no time is asserted here."""
+
+import datetime
+import sys
+
+import pytest
+from reference import ROOT
+
+sys.path.insert(0, str(ROOT))
+from benchmarks import __main__ as bench
+from benchmarks import grid_page, record, results
+from benchmarks.measure import Measure, Peer, percentile
+
+RECORDED = record.read()
+UNDER = {"date": "2001-02-03", "machine": {"cpu": "c", "cores": 2, "memory_gb": 1.5, "os": "o"}, "load_average": 0.1}
+RUN = {**UNDER, "versions": {"python": "3"}}
+
+
+@pytest.fixture
+def empty_record(tmp_path, monkeypatch):
+    monkeypatch.setattr(record, "RECORDED", tmp_path / "recorded.json")
+    monkeypatch.setattr(record, "RESULTS", tmp_path / "RESULTS.md")
+
+
+def row_of(measure: Measure) -> str:
+    measures = {"key": record.as_json(measure)}
+    return record.render({"decode": {**RUN, "measures": measures}}).splitlines()[-1]
+
+
+def test_every_part_is_recorded():
+    assert set(RECORDED) == set(bench.PARTS) == set(results.TITLES)
+
+
+@pytest.mark.parametrize("part", bench.PARTS)
+def test_part_says_when_where_and_with_what_it_was_measured(part):
+    run = RECORDED[part]
+    assert datetime.date.fromisoformat(run["date"]).year >= 2024
+    assert run["machine"]["cpu"]
+    assert run["machine"]["cores"] >= 1
+    assert {"python", "numpy", "blas", "chromium"} <= set(run["versions"])
+    assert run["load_average"] >= 0
+
+
+@pytest.mark.parametrize("part", bench.PARTS)
+def test_every_number_has_a_unit_and_says_how_often_it_was_measured(part):
+    for measure in record.measures_of(RECORDED[part]).values():
+        assert measure.value > 0
+        assert measure.unit
+        assert measure.n >= 1
+        assert measure.peer is None or measure.peer.n >= 1
+
+
+def test_the_page_is_what_the_record_renders_to():
+    assert record.RESULTS.read_text("utf-8") == record.render(RECORDED)
+
+
+def test_a_miss_is_told_and_so_is_a_hit():
+    assert row_of(Measure("a", 9.0, "ms", 5, at_most=8)) == "| a | 9 ms (median of 5) | at most 8 ms | 1.12 | **no** |"
+    assert row_of(Measure("a", 4.0, "ms", 5, at_most=8)).endswith("| 0.50 | yes |")
+    peer = Peer("b", 10.0, 5)
+    assert row_of(Measure("a", 7.0, "ms", 5, peer=peer, at_least=0.8)).endswith("ratio at least 0.80 | 0.70 | **no** |")
+    assert row_of(Measure("a", 8.0, "ms", 5, peer=peer, at_least=0.8)).endswith("ratio at least 0.80 | 0.80 | yes |")
+    assert row_of(Measure("a", 8.0, "ms", 1, peer=peer)) == "| a | 8 ms (once) | b: 10 ms (median of 5) | 0.80 |  |"
+
+
+def test_parts_that_do_not_run_keep_their_numbers_and_their_date(empty_record):
+    record.write("loading", {"load_seconds": Measure("a", 1.0, "s", 5)}, RUN)
+    record.write("decode", {"steps": Measure("b", 2.0, "s", 5)}, {**RUN, "date": "2002-02-03"})
+    assert [run["date"] for run in record.read().values()] == ["2001-02-03", "2002-02-03"]
+    assert record.read()["loading"]["measures"]["load_seconds"]["value"] == 1.0
+    assert record.RESULTS.read_text("utf-8") == record.render(record.read())
+
+
+def test_numbers_are_recorded_with_four_digits_and_their_peer(empty_record):
+    measure = Measure("a", 1.23456, "s", 5, peer=Peer("b", 2.34567, 5), at_least=0.5)
+    record.write("decode", {"key": measure}, RUN)
+    assert record.measures_of(record.read()["decode"])["key"] == Measure(
+        "a", 1.235, "s", 5, peer=Peer("b", 2.346, 5), at_least=0.5
+    )
+
+
+def test_percentile_is_a_value_that_was_measured():
+    assert percentile(range(1, 101), 95) == 95
+    assert percentile([3.0, 1.0, 2.0], 50) == 2.0
+
+
+def test_the_measured_grid_is_put_together_by_the_code_of_the_book():
+    page = grid_page.static_page(grid_page.made_up_weights())
+    assert f'data-steps="{grid_page.STEPS}"' in page
+    assert 'load("attention-grid", () => {' in page
+
+
+def test_unknown_part_is_one_line(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "speed"])
+    with pytest.raises(SystemExit) as stopped:
+        bench.main()
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err.splitlines()[-1].endswith("expected some of loading, decode, widget, build")
