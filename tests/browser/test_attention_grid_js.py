@@ -451,7 +451,7 @@ CONTRAST = """() => {
     return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
   };
   const shades = Array.from({ length: 101 }, (_, i) => i / 100);
-  const spans = [...document.querySelectorAll("td[data-state] > span")];
+  const spans = [...document.querySelectorAll("td[data-state]")];
   return Math.min(...spans.flatMap(span => shades.map(s => contrast(span, s))));
 }"""
 STILL = "<style>*, *::before { transition: none !important }</style>"
@@ -465,11 +465,17 @@ def test_numbers_in_cells_are_readable_at_every_shade(open_grid, theme):
 
 
 def test_numbers_leave_small_cells_and_stay_in_the_table(open_grid):
-    sizes = "parseFloat(getComputedStyle(document.querySelector('td[data-state] > span')).fontSize)"
+    sizes = "parseFloat(getComputedStyle(document.querySelector('td[data-state]')).fontSize)"
     assert open_grid(paris(), viewport={"width": 1280, "height": 900}).evaluate(sizes) >= 11
     phone = open_grid(paris(), viewport=PHONE)
     assert phone.evaluate(sizes) == 0
     assert phone.locator("td[data-q='0'][data-k='0']").text_content() == "1.00"
+
+
+def test_rows_to_come_are_covered(page):
+    go_to(page, 3)
+    cover = "q => getComputedStyle(document.querySelector(`tr[data-row='${q}'] .pd-label`), '::before').opacity"
+    assert [page.evaluate(cover, q) for q in range(9)] == ["0"] * 3 + ["1"] * 6
 
 
 def test_print_shows_the_finished_picture(page):

@@ -231,7 +231,7 @@ function groupHtml(phrase, phase, from, to) {
       `<th class="pd-phase" scope="rowgroup" rowspan="${to - from}"><span><b>${phase}</b><span>${rest}</span></span></th>`;
     return rowHtml(phrase, phase, from + i, lead + passCellHtml(phrase, phase, from + i, i === 0, to - from));
   });
-  return `<tbody data-phase="${phase}">${rows.join("")}</tbody>`;
+  return `<tbody data-part="${phase}">${rows.join("")}</tbody>`;
 }
 
 function passCellHtml(phrase, phase, q, isFirst, rows) {
@@ -241,8 +241,8 @@ function passCellHtml(phrase, phase, q, isFirst, rows) {
 
 function rowHtml(phrase, phase, q, lead) {
   const cells = Array.from({ length: phrase.steps }, (_, k) => k > q
-    ? `<td data-q="${q}" data-k="${k}" data-state="masked"></td>`
-    : `<td data-q="${q}" data-k="${k}" data-state="future" tabindex="-1"><span></span></td>`);
+    ? `<td class="pd-masked" data-q="${q}" data-k="${k}" data-state="masked"></td>`
+    : `<td data-q="${q}" data-k="${k}" data-state="future" tabindex="-1"> </td>`);
   return `<tr data-row="${q}" style="--pd-q:${q + 1}">${lead}<th class="pd-label" scope="row">${tokenHtml(phrase.tokens[q])}</th>${cells.join("")}</tr>`;
 }
 
@@ -335,15 +335,10 @@ function mapHtml(phrase) {
   }).join("");
 }
 
-function likelyHtml(phrase, step) {
-  if (step === 0) return "<p>Nothing is chosen yet.</p>";
-  if (step < phrase.promptLen) return NOTHING_CHOSEN;
-  const chosen = phrase.tokens[step];
-  const lines = (phrase.next ? phrase.next[step - 1] : []).map(([text, permille]) =>
-    `<div class="pd-likely"${text === chosen ? " data-chosen" : ""}>${tokenHtml(text)}` +
-    `<div class="pd-meter"><span style="--pd-v:${(permille / 1000).toFixed(3)}"></span></div>` +
-    `<span>${formatPermille(permille)}</span></div>`);
-  return `<p>This row’s logits choose <b>${tokenHtml(chosen)}</b></p>${lines.join("")}`;
+/** The card "Next token" of a row that chooses one, empty: a step fills it in, which costs less than making it anew. */
+function likelyHtml(lines) {
+  const line = `<div class="pd-likely"><bdi></bdi><div class="pd-meter"><span></span></div><span></span></div>`;
+  return `<p>This row’s logits choose <b><bdi></bdi></b></p>${line.repeat(lines)}`;
 }
 
 class GridView {
@@ -353,6 +348,7 @@ class GridView {
     this.hashPrefix = hashPrefix; // null where the address is not ours
     this.abort = new AbortController();
     this.hashWrites = [];
+    this.written = new WeakMap(); // what each element was last given
     this.fromModel();
     if (hashPrefix !== null) this.fromHash();
     this.listen();
@@ -421,6 +417,7 @@ class GridView {
     this.parts = Object.fromEntries(["scroll", "readout", "sentence", "count", "entries", "value", "next"]
       .map((name) => [name, one(`.pd-${name}`)]));
     this.caption = one("caption");
+    this.prefillPart = one("tbody");
     this.range = one("input[type=range]");
     this.range.style.setProperty("--pd-share", Math.min(1, this.phrase.promptLen / this.phrase.steps));
     this.checkbox = one("input[type=checkbox]");
@@ -440,7 +437,7 @@ class GridView {
     this.cells.forEach((row, q) => row.slice(0, q + 1).forEach((cell, k) => {
       const byte = this.weights[pairsAt(q) + k];
       cell.style.setProperty("--pd-s", shadeOf(byte));
-      cell.firstChild.textContent = formatWeight(byte);
+      cell.firstChild.data = formatWeight(byte);
     }));
     this.showChoice(layer, head);
     this.showReadout();
@@ -476,6 +473,7 @@ class GridView {
     for (let q = Math.min(step, this.step); q < Math.max(step, this.step); q += 1) {
       const state = stateOf(q, 0, step, promptLen);
       for (let k = 0; k <= q; k += 1) this.cells[q][k].dataset.state = state;
+      this.rows[q].toggleAttribute("data-shown", q < step);
     }
     this.step = step;
     this.rows[step - 1]?.setAttribute("aria-current", "step");
@@ -498,13 +496,16 @@ class GridView {
       "data-step": step, "data-phase": phaseAt(step, promptLen), "data-pairs": withoutCache ? pairsWithout : pairs, "data-cache": entries,
     });
     this.root.toggleAttribute("data-without-cache", withoutCache);
+    // Marks of their own, since a change of data-phase would have every cell's style computed again.
+    this.root.toggleAttribute("data-recomputing", withoutCache && step > promptLen);
+    this.prefillPart.toggleAttribute("data-computed", step > 0);
     this.range.value = step;
     this.range.style.setProperty("--pd-at", step / phrase.steps);
     this.range.setAttribute("aria-valuetext", `${step} of ${phrase.steps}`);
     this.checkbox.checked = withoutCache;
     parts.count.textContent = `${step} / ${phrase.steps}`;
     parts.sentence.innerHTML = sentenceAt(phrase, step, withoutCache);
-    parts.next.innerHTML = likelyHtml(phrase, step);
+    this.showNext();
     this.showPasses();
     const most = pairsWithoutCache(phrase.steps, promptLen);
     const triangle = `= ${step}·${step + 1}/2`;
@@ -513,13 +514,31 @@ class GridView {
     this.showEntries(entries);
   }
 
+  showNext() {
+    const { phrase, step } = this;
+    const { next } = this.parts;
+    if (step === 0) return this.setHtml(next, "<p>Nothing is chosen yet.</p>");
+    if (step < phrase.promptLen) return this.setHtml(next, NOTHING_CHOSEN);
+    const [chosen, likely] = [phrase.tokens[step], phrase.next ? phrase.next[step - 1] : []];
+    this.setHtml(next, likelyHtml(likely.length));
+    const [first, ...lines] = next.children;
+    first.querySelector("bdi").textContent = chosen;
+    return lines.forEach((line, i) => {
+      const [text, permille] = likely[i];
+      const [token, meter, share] = line.children;
+      token.textContent = text;
+      meter.firstChild.style.setProperty("--pd-v", (permille / 1000).toFixed(3));
+      share.textContent = formatPermille(permille);
+      line.toggleAttribute("data-chosen", text === chosen);
+    });
+  }
+
   showPasses() {
     const { promptLen, steps } = this.phrase;
     const split = Math.min(promptLen, steps);
     this.passes.forEach((cell, i) => {
       const q = i === 0 ? 0 : split + i - 1;
-      const html = this.withoutCache ? timesHtml(timesComputed(q, this.step, promptLen)) : passHtml(i + 1);
-      if (cell.innerHTML !== html) cell.innerHTML = html;
+      this.setHtml(cell, this.withoutCache ? timesHtml(timesComputed(q, this.step, promptLen)) : passHtml(i + 1));
       cell.toggleAttribute("data-todo", i > 0 && q >= this.step);
     });
   }
@@ -735,6 +754,12 @@ class GridView {
     };
     if (this.hashWrites.length < 60) write();
     else this.hashTimer = setTimeout(write, 600);
+  }
+
+  setHtml(element, html) {
+    if (this.written.get(element) === html) return;
+    this.written.set(element, html);
+    element.innerHTML = html;
   }
 
   setAttributes(element, attributes) {

@@ -128,7 +128,8 @@ def _caption(phrase: dict) -> str:
 
 def _group(phrase: dict, phase: str, rows: range, cells: np.ndarray) -> str:
     body = "".join(_row(phrase, phase, q, cells[pairs(q) : pairs(q + 1)], first=q == rows[0]) for q in rows)
-    return f'<tbody data-phase="{phase}">{body}</tbody>'
+    computed = " data-computed" if phase == "prefill" else ""
+    return f'<tbody data-part="{phase}"{computed}>{body}</tbody>'
 
 
 def _row(phrase: dict, phase: str, q: int, weights: np.ndarray, *, first: bool) -> str:
@@ -145,9 +146,11 @@ def _row(phrase: dict, phase: str, q: int, weights: np.ndarray, *, first: bool) 
         lead += f'<th class="pd-pass" scope="{"rowgroup" if span else "row"}"{span}>{pass_label(number)}</th>'
     current = ' aria-current="step"' if q == steps - 1 else ""
     label = f'<th class="pd-label" scope="row">{token(phrase["tokens"][q])}</th>'
-    masked = "".join(f'<td data-q="{q}" data-k="{k}" data-state="masked"></td>' for k in range(q + 1, steps))
+    masked = "".join(
+        f'<td class="pd-masked" data-q="{q}" data-k="{k}" data-state="masked"></td>' for k in range(q + 1, steps)
+    )
     cells = "".join(_cell(q, k, phase, int(byte)) for k, byte in enumerate(weights))
-    return f'<tr data-row="{q}" style="--pd-q:{q + 1}"{current}>{lead}{label}{cells}{masked}</tr>'
+    return f'<tr data-row="{q}" style="--pd-q:{q + 1}" data-shown{current}>{lead}{label}{cells}{masked}</tr>'
 
 
 def pass_label(number: int) -> str:
@@ -158,7 +161,7 @@ def pass_label(number: int) -> str:
 def _cell(q: int, k: int, state: str, byte: int) -> str:
     shade = f"{(byte / 255) ** 0.5:.3f}"  # the square root lets small weights be seen
     place = f'data-q="{q}" data-k="{k}" data-state="{state}"'
-    return f'<td {place} style="--pd-s:{shade}"><span>{byte / 255:.2f}</span></td>'
+    return f'<td {place} style="--pd-s:{shade}">{byte / 255:.2f}</td>'
 
 
 def _readout(phrase: dict) -> str:
