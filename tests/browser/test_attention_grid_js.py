@@ -444,15 +444,15 @@ CONTRAST = """() => {
     const [r, g, b] = colour.match(/[0-9.]+/g).map(v => linear(colour.startsWith("rgb") ? v / 255 : Number(v)));
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
-  const contrast = (span, shade) => {
-    span.parentNode.style.setProperty("--pd-s", shade);
-    const ground = getComputedStyle(span.parentNode).backgroundColor;
-    const [a, b] = [light(getComputedStyle(span).color), light(ground)];
+  const contrast = (cell, shade) => {
+    cell.style.setProperty("--pd-s", shade);
+    const { color, backgroundColor } = getComputedStyle(cell);
+    const [a, b] = [light(color), light(backgroundColor)];
     return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
   };
   const shades = Array.from({ length: 101 }, (_, i) => i / 100);
-  const spans = [...document.querySelectorAll("td[data-state]")];
-  return Math.min(...spans.flatMap(span => shades.map(s => contrast(span, s))));
+  const cells = [...document.querySelectorAll("td[data-state]:not(.pd-masked)")];
+  return Math.min(...cells.flatMap(cell => shades.map(s => contrast(cell, s))));
 }"""
 STILL = "<style>*, *::before { transition: none !important }</style>"
 
