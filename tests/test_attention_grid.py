@@ -79,15 +79,40 @@ def test_labels_are_not_indices():
     assert (widget.layer, widget.head, widget.step) == ("23", "b", ROWS)
 
 
-def test_map_and_sinks_say_how_far_a_head_looks_beyond_the_first_token():
+def test_measures_of_heads_travel_as_bytes_of_a_stated_range():
+    weights, _ = arrays()
+    entropies = [[[-(w[: q + 1] * np.log2(w[: q + 1])).sum() for q, w in enumerate(h)] for h in y] for y in weights]
+    expected = {
+        "Share on the first token": ("1", weights[:, :, range(1, 5), 0].mean(-1)),
+        "Share on the previous token": ("1", weights[:, :, range(1, 5), range(4)].mean(-1)),
+        "Share on itself": ("1", weights[:, :, range(1, 5), range(1, 5)].mean(-1)),
+        "Entropy (in bits)": ("2.3 bits", np.mean(entropies, axis=-1) * ROWS / (ROWS - 1) / np.log2(ROWS)),
+    }
+    measures = {measure["name"]: measure for measure in phrase_of(grid())["measures"]}
+    assert list(measures) == list(expected)
+    for name, (top, shares) in expected.items():
+        packed = np.frombuffer(base64.b64decode(measures[name]["data"]), dtype=np.uint8)
+        assert (measures[name]["top"], packed.tolist()) == (top, [round(255 * share) for share in shares.flat])
+    assert [measure["max"] for measure in measures.values()] == [1, 1, 1, 2.3219]
+
+
+def test_each_measure_says_that_it_is_of_this_phrase():
+    assert all(measure["meaning"].count("in this phrase") == 1 for measure in phrase_of(grid())["measures"])
+
+
+def test_a_single_row_has_nothing_to_measure():
+    widget = AttentionGrid(["a", " b"], arrays(2, 3, 1)[0], prompt_len=1)
+    assert (phrase_of(widget)["measures"], phrase_of(widget)["sinks"]) == ([], [])
+    soup = soup_of(widget)
+    assert soup.select("[aria-label=Measure], .pd-legend, .pd-meaning") == []
+    assert soup.select_one(".pd-told").get_text() == "layer 0, head 0"
+
+
+def test_a_sink_never_looks_far_beyond_the_first_token():
     weights, _ = arrays()
     weights[1, 0] = 0
     weights[1, 0, :, 0] = 1
-    phrase = phrase_of(grid(weights=weights, scores=None))
-    beyond = np.frombuffer(base64.b64decode(phrase["beyond"]), dtype=np.uint8)
-    assert phrase["sinks"] == [1 * HEADS + 0]
-    assert beyond[3] == 0
-    assert beyond[1] == round(255 * (1 - weights[0, 1, 1:, 0].mean()))
+    assert phrase_of(grid(weights=weights, scores=None))["sinks"] == [1 * HEADS + 0]
 
 
 def test_equal_input_gives_equal_bytes():
@@ -164,8 +189,24 @@ def test_traits_in_the_page_are_the_traits_of_the_widget():
 def test_controls_are_hidden_until_a_script_runs():
     soup = soup_of(grid())
     controls = soup.select("button, select, input")
-    assert len(controls) == 5 + 1 + 2 + 1
+    assert len(controls) == 5 + 1 + 2 + 1 + 1
     assert all(control.find_parent(hidden=True) for control in controls)
+
+
+def test_card_of_all_heads_says_what_its_map_will_show():
+    weights, _ = arrays()
+    card = soup_of(grid(layers=[7, 23], names={(23, 2): "named"})).select_one("[data-card=heads]")
+    assert card.has_attr("hidden")
+    assert [option.get_text() for option in card.select("[aria-label=Measure] option")] == [
+        "Share on the first token",
+        "Share on the previous token",
+        "Share on itself",
+        "Entropy (in bits)",
+    ]
+    assert [axis.get_text(" ") for axis in card.select(".pd-axis")] == ["0 head 2", "7 layer 23"]
+    assert card.select_one(".pd-legend").get_text(" ") == "0 1"
+    share = weights[1, 2, 1:, 0].mean()
+    assert card.select_one(".pd-told").get_text() == f"layer 23, head 2: {share:.2f} on the first token · named"
 
 
 def test_markup_is_text_everywhere():

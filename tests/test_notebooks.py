@@ -82,3 +82,10 @@ class TestNotebook:
 def test_the_writer_refuses_cells_without_a_name_of_their_own(ids):
     with pytest.raises(SystemExit, match="every cell needs a name of its own"):
         writer.check_names([{"id": name} for name in ids])
+
+
+def test_the_writer_joins_the_pieces_of_a_stream():
+    pieces = [nbformat.v4.new_output("stream", name="stdout", text=text) for text in ("a\n", "b\n")]
+    cell = nbformat.v4.new_code_cell("x", id="cell", execution_count=1, outputs=pieces)
+    written = json.loads(writer.as_text(nbformat.v4.new_notebook(cells=[cell])))
+    assert [output["text"] for output in written["cells"][0]["outputs"]] == [["a\n", "b\n"]]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+
+from .rounding import exact
 
 QUERY_BLOCK = 64  # rows of queries at a time: the scores of one block stay in the CPU's cache
 
@@ -57,7 +60,12 @@ class AttentionTrace:
 
 
 def attention(
-    q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray, trace: AttentionTrace | None = None
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    mask: np.ndarray,
+    trace: AttentionTrace | None = None,
+    rounded: Callable[[np.ndarray], np.ndarray] = exact,
 ) -> np.ndarray:
     """Average the values, weighted by softmax(q · k / √d) over the allowed keys.
 
@@ -73,6 +81,8 @@ def attention(
         True = allowed. A row without any allowed key gives 0, not NaN.
     trace : AttentionTrace, optional
         Receives the scores and weights of this call.
+    rounded : callable
+        Applied to scores, weights and results: emulates a narrower dtype. Softmax itself stays as it is.
 
     Returns
     -------
@@ -93,14 +103,14 @@ def attention(
     for start in range(0, n_queries, QUERY_BLOCK):
         rows = slice(start, start + QUERY_BLOCK)
         n_read = n_keys if n_queries == 1 else _last_allowed(mask[rows])  # later keys are masked for the whole block
-        weights = _scores(q[:, :, rows], k[:, :n_read], mask[rows, :n_read])  # [h_kv, g, b, S]
+        weights = rounded(_scores(q[:, :, rows], k[:, :n_read], mask[rows, :n_read]))  # [h_kv, g, b, S]
         if trace is not None:
             trace.scores[-1][:, rows, :n_read] = weights.reshape(h, -1, n_read)
         _softmax_in_place(weights)
         if trace is not None:
             trace.weights[-1][:, rows, :n_read] = weights.reshape(h, -1, n_read)
-        mixed = weights.reshape(h_kv, -1, n_read) @ v[:, :n_read]  # [g*b, S] @ [S, d] -> [g*b, d]
-        out[:, :, rows] = mixed.reshape(out[:, :, rows].shape)
+        mixed = rounded(weights).reshape(h_kv, -1, n_read) @ v[:, :n_read]  # [g*b, S] @ [S, d] -> [g*b, d]
+        out[:, :, rows] = rounded(mixed).reshape(out[:, :, rows].shape)
     return out.reshape(h, n_queries, d)
 
 

@@ -109,6 +109,11 @@ class KVCache:
             self._length = end
         return keys, values
 
+    def entries(self, layer: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the keys and values that one layer holds, to look at: [h_kv, len, d] each."""
+        keys, values = self._kv[layer, :, :, : self._length]
+        return keys, values
+
     def truncate(self, n: int) -> None:
         """Keep the first ``n`` entries; the rest is forgotten, not freed."""
         if not 0 <= n <= self._length:

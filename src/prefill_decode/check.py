@@ -1,8 +1,15 @@
-"""Checks that a page shows: a bound on a difference, asserted where it is printed."""
+"""What a page asserts: bounds on differences, and exercises that check themselves.
+
+An exercise prints one line and never raises. It never prints the answer.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+
+WAITING = "Not answered yet."
 
 
 def below(a: np.ndarray, b: np.ndarray, bound: float) -> str:
@@ -27,3 +34,91 @@ def below(a: np.ndarray, b: np.ndarray, bound: float) -> str:
     if not difference < bound:
         raise AssertionError(f"the largest difference is {difference:.1e}, expected below {bound:.0e}")
     return f"below {bound:.0e}"
+
+
+def exercise(is_right: Callable[[object], bool], why: str, hint: str) -> Callable[[object], None]:
+    """Make a check of one exercise.
+
+    Parameters
+    ----------
+    is_right : callable
+        From an answer to whether it is right; it may raise for answers of a wrong kind.
+    why : str
+        Printed after a right answer.
+    hint : str
+        Printed after any other one.
+    """
+
+    def check(answer: object) -> None:
+        if answer is ...:
+            print(WAITING)
+            return
+        try:
+            right = bool(is_right(answer))
+        except (TypeError, ValueError, AttributeError, IndexError, KeyError):
+            right = False
+        print(f"Right. {why}" if right else f"Not yet. {hint}")
+
+    return check
+
+
+def _close(expected: object) -> Callable[[object], bool]:
+    expected = np.asarray(expected, float)
+
+    def is_right(answer: object) -> bool:
+        given = np.asarray(answer, float)
+        return given.shape == expected.shape and np.allclose(given, expected, rtol=0, atol=1e-6)
+
+    return is_right
+
+
+pairs_of_a_prompt = exercise(
+    _close(100 * 101 // 2),
+    "1 + 2 + ... + n: every row adds one more than the row above.",
+    "Row 1 reads one key, row 2 two. Sum them for n = 100.",
+)
+weights_by_hand = exercise(
+    _close([1 / 5, 2 / 5, 2 / 5]),
+    "One step of ln 2 more doubles the share before all are divided by their sum.",
+    "e^0 is 1 and e^(ln 2) is 2: write the three numbers, then divide each by their sum.",
+)
+rows_of_the_last_layer = exercise(
+    _close(1),
+    "The other rows of the last layer would only feed logits that nobody asks for; their keys and values are kept.",
+    "Which logits choose the first new token, and which state do they come from?",
+)
+first_layer_that_changes = exercise(
+    _close(1),
+    "Layer 0 makes its keys and values from the embeddings alone; only its output mixes positions.",
+    "What do the keys and values of layer 0 depend on, before any attention has happened?",
+)
+cache_of_a_model = exercise(
+    _close(2 * 30 * 3 * 64 * 2 * 1000),
+    "Two (keys and values) x layers x KV heads x head width x bytes x entries; the query heads do not appear.",
+    "Count one entry first: keys and values, 30 layers, 3 KV heads, 64 numbers each, 2 bytes a number.",
+)
+bookkeeping = exercise(
+    _close([4, 8]),
+    "One prefill and m - 1 decode passes; the token chosen last was never fed back.",
+    "The first new token comes out of prefill. Is the last one in the cache?",
+)
+pairs_with_and_without = exercise(
+    _close([12 * 13 // 2, sum(t * (t + 1) // 2 for t in range(10, 13))]),
+    "One triangle of T = 12 rows, against triangles of 10, 11 and 12 rows.",
+    "T = P + m - 1. With a cache draw one triangle of T rows; without one, a triangle in each of the m passes.",
+)
+decode_mask = exercise(
+    lambda answer: np.array_equal(np.asarray(answer, int), np.tri(3, 7, 4, dtype=int)),
+    "The diagonal starts at S - L: the last query reads every key.",
+    "Seven columns, three rows; the last row is the last position and may read everything.",
+)
+exact_zero = exercise(
+    lambda answer: str(answer).strip().lower() == "c",
+    "One order of sums for every shape gives the same bits; that says nothing about their quality.",
+    "Ask how the sums are ordered, not how accurate they are.",
+)
+largest_square = exercise(
+    lambda answer: 255 <= float(answer) < 256,
+    "65,504 is the largest float16, and SmolLM2's hidden states go far beyond its square root.",
+    "The largest float16 number is 65,504. What is the largest x whose square still fits?",
+)

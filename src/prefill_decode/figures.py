@@ -115,6 +115,40 @@ def passes(prompt_len: int, n_tokens: int) -> Picture:
     return picture(fig, alt)
 
 
+def dependencies(n_positions: int, n_layers: int, position: int) -> Picture:
+    """Draw which states the topmost state of one position is made from.
+
+    Parameters
+    ----------
+    n_positions, n_layers : int
+        Columns and rows of states; the embeddings are the row below layer 0.
+    position : int
+        Whose state is asked for.
+    """
+    with mpl.rc_context(STYLE):
+        fig = Figure(figsize=(1.1 * n_positions + 1.4, 0.8 * (n_layers + 1) + 0.3), layout="constrained")
+        ax = fig.subplots()
+    ax.set(xlim=(-0.5, n_positions - 0.5), ylim=(-0.5, n_layers + 0.5))
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    ax.set_xticks(range(n_positions), [f"position {i}" for i in range(n_positions)])
+    ax.set_yticks(range(n_layers + 1), ["embedding", *(f"after layer {i}" for i in range(n_layers))])
+    for level in range(n_layers + 1):
+        for i in range(n_positions):
+            needed = i <= position and (level < n_layers or i == position)
+            asked = level == n_layers and i == position
+            colour = palette()["ink"] if asked else palette()["prefill" if needed else "line"]
+            ax.plot(i, level, "s", markersize=17, color=colour)
+            for below in range(i + 1) if level and needed else ():
+                ax.plot([below, i], [level - 0.78, level - 0.22], color=palette()["prefill"], lw=1)
+    alt = (
+        f"Grid of {n_positions} positions by {n_layers} layers. The state of position {position} after layer "
+        f"{n_layers - 1} needs the states of positions 0 to {position} in every layer below; later positions are not "
+        "needed anywhere."
+    )
+    return picture(fig, alt)
+
+
 def picture(fig: Figure, alt: str) -> Picture:
     """Return a figure as SVG without date and with fixed ids, and close nothing: it was never open."""
     out = io.StringIO()

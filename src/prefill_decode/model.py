@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from .attention import AttentionTrace, attention, causal_mask
 from .cache import Cache
 from .config import Config
+from .rounding import exact
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,9 @@ class Model:
     norm : ndarray, [D]
     dtype : numpy dtype
         Of every computed number. Weights may be stored narrower; they are then cast one matrix at a time.
+    rounded : callable
+        Applied to every matrix and to the result of every operation; ``rounding.bfloat16`` emulates an engine that
+        computes in bfloat16. RMSNorm and softmax keep ``dtype`` inside.
     """
 
     config: Config
@@ -48,6 +52,7 @@ class Model:
     layers: tuple[Layer, ...]
     norm: np.ndarray
     dtype: np.dtype
+    rounded: Callable[[np.ndarray], np.ndarray] = exact
 
     def arrays(self) -> list[np.ndarray]:
         """Return every parameter array, embedding first, layer after layer."""
@@ -126,15 +131,15 @@ def forward(
     if mask is None:
         mask = causal_mask(len(ids), len(ids)) if cache is None else cache.mask(len(ids))  # [n, S]
     rotation = rotary_angles(model, positions)
-    x = model.embedding[ids].astype(model.dtype)  # [n, D]
+    x = model.rounded(model.embedding[ids].astype(model.dtype))  # [n, D]
     for index, layer in enumerate(model.layers):
-        x = x + _attention_block(model, layer, index, x, rotation, cache, mask, trace)
-        x = x + _feed_forward(model, layer, x)
+        x = model.rounded(x + _attention_block(model, layer, index, x, rotation, cache, mask, trace))
+        x = model.rounded(x + feed_forward(model, layer, x))
         if trace is not None:
             trace.hidden.append(x)
     if logits == "last":
         x = x[-1:]  # [1, D]: only this row chooses the next token
-    out = linear(model.embedding, rms_norm(x, model.norm, model.config.norm_eps))  # [n, D] @ [D, V] -> [n, V]
+    out = project(model, model.embedding, normed(model, model.norm, x))  # [n, D] @ [D, V] -> [n, V]
     return out if logits == "all" else out[0]
 
 
@@ -159,20 +164,31 @@ def _attention_block(
     trace: Trace | None,
 ) -> np.ndarray:
     c, n = model.config, len(x)
-    heads = linear(layer.qkv, rms_norm(x, layer.attention_norm, c.norm_eps))  # [n, D] @ [D, (h + 2 h_kv) d]
+    heads = project(model, layer.qkv, normed(model, layer.attention_norm, x))  # [n, D] @ [D, (h + 2 h_kv) d]
     heads = heads.reshape(n, -1, c.d_head).transpose(1, 0, 2)  # -> [h + 2 h_kv, n, d]
-    turned = rotate(heads[: c.n_heads + c.n_kv_heads], rotation)  # queries and keys know their position
+    turned = model.rounded(rotate(heads[: c.n_heads + c.n_kv_heads], rotation))  # queries and keys know their position
     q, k, v = turned[: c.n_heads], turned[c.n_heads :], heads[c.n_heads + c.n_kv_heads :]
     if cache is not None:
         k, v = cache.extend(index, k, v)  # [h_kv, n, d] -> [h_kv, S, d]
-    mixed = attention(q, k, v, mask, trace)  # [h, n, d]
-    return linear(layer.output, mixed.transpose(1, 0, 2).reshape(n, -1))  # [n, h d] @ [h d, D] -> [n, D]
+    mixed = attention(q, k, v, mask, trace, model.rounded)  # [h, n, d]
+    return project(model, layer.output, mixed.transpose(1, 0, 2).reshape(n, -1))  # [n, h d] @ [h d, D] -> [n, D]
 
 
-def _feed_forward(model: Model, layer: Layer, x: np.ndarray) -> np.ndarray:
-    both = linear(layer.gate_up, rms_norm(x, layer.ffn_norm, model.config.norm_eps))  # [n, D] @ [D, 2F] -> [n, 2F]
+def feed_forward(model: Model, layer: Layer, x: np.ndarray) -> np.ndarray:
+    """Return what the feed-forward part of a layer adds to every row: [n, D] -> [n, D]."""
+    both = project(model, layer.gate_up, normed(model, layer.ffn_norm, x))  # [n, D] @ [D, 2F] -> [n, 2F]
     gate, up = both[:, : model.config.d_ff], both[:, model.config.d_ff :]  # [n, F] each
-    return linear(layer.down, silu(gate) * up)  # [n, F] @ [F, D] -> [n, D]
+    return project(model, layer.down, model.rounded(model.rounded(silu(gate)) * up))  # [n, F] @ [F, D] -> [n, D]
+
+
+def project(model: Model, w: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return W x for every row, in the model's arithmetic: [n, in] -> [n, out]."""
+    return model.rounded(linear(model.rounded(w), x))
+
+
+def normed(model: Model, weight: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Return RMSNorm of every row, in the model's arithmetic: [n, D] -> [n, D]."""
+    return model.rounded(rms_norm(x, model.rounded(weight), model.config.norm_eps))
 
 
 def linear(w: np.ndarray, x: np.ndarray) -> np.ndarray:

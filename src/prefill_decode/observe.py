@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from .cache import KVCache
-from .generate import generate
+from .generate import Pass, generate
 from .model import Model, Trace, forward
 
 
@@ -37,7 +38,14 @@ class Observation:
     kv_bytes_per_token: int
 
 
-def observe(model: Model, tokenizer, phrase: str, max_new_tokens: int) -> Observation:
+def observe(
+    model: Model,
+    tokenizer,
+    phrase: str,
+    max_new_tokens: int,
+    *,
+    on_token: Callable[[int, Pass], None] | None = None,
+) -> Observation:
     """Generate greedily, then look at all rows in one traced pass.
 
     The traced pass computes the same rows as prefill and decode did: the cache changes what is computed again,
@@ -50,13 +58,15 @@ def observe(model: Model, tokenizer, phrase: str, max_new_tokens: int) -> Observ
     phrase : str
     max_new_tokens : int
         m; stop tokens are not obeyed, so that m tokens come out.
+    on_token : callable, optional
+        Called with each new token and its pass, as ``generate`` does.
 
     Returns
     -------
     Observation
     """
     prompt = tokenizer.encode(phrase)
-    ids = generate(model, prompt, max_new_tokens).ids
+    ids = generate(model, prompt, max_new_tokens, on_token=on_token).ids
     trace = Trace()
     logits = forward(model, ids[:-1], trace=trace)  # [T, V]
     return Observation(

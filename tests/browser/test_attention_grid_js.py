@@ -1,6 +1,8 @@
 """The grid's module in a browser: its pure functions, and the mounted widget against its contract."""
 
+import base64
 import json
+import re
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -95,6 +97,10 @@ def go_to(page: Page, step: int) -> Locator:
         ("[0, 64, 255].map(shadeOf)", ["0.000", "0.501", "1.000"]),
         ("formatScore(-1250, {step: 0.01, decimals: 2})", "−12.50"),
         ("[625, 7].map(formatPermille)", ["62.5 %", "0.7 %"]),
+        ("formatMeasure(204, {max: 1, decimals: 2})", "0.80"),
+        ("formatMeasure(255, {max: 3.1699, decimals: 1})", "3.2"),
+        ("[[0, 0], [0.99, 0.5], [0.5, 0.99]].map(([x, y]) => headAt(x, y, 30, 9))", [0, 29 * 9 + 4, 15 * 9 + 8]),
+        ("[[-0.2, 0.5], [1, 1], [0.5, 1.3]].map(([x, y]) => headAt(x, y, 30, 9))", [4, 29 * 9 + 8, 15 * 9 + 8]),
         ("formatCount(21321024)", "21,321,024"),
         ("sumOf([15, 21, 28])", "15 + 21 + 28"),
         ("sumOf([15, 21, 28, 36])", "15 + … + 36"),
@@ -308,8 +314,111 @@ def test_map_has_one_tab_stop_and_moves_by_arrows(page):
     page.locator("[data-head][tabindex='0']").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowUp")
-    expect(page.locator("[data-head]:focus")).to_have_attribute("aria-label", "layer 24, head 3")
+    expect(page.locator("[data-head]:focus")).to_have_attribute("aria-label", re.compile("^layer 24, head 3: "))
     expect(page.locator(ROOT)).to_have_attribute("data-step", "9")
+
+
+# --- the map of heads
+
+
+@pytest.mark.parametrize("measure", range(4))
+def test_map_shows_and_says_the_chosen_measure(open_grid, measure):
+    grid = paris()
+    sent = grid.data["phrases"][0]["measures"][measure]
+    packed = base64.b64decode(sent["data"])
+    page = open_grid(grid)
+    page.get_by_label("Measure", exact=True).select_option(label=sent["name"])
+    shades = page.locator("[data-head]").evaluate_all("all => all.map(e => Number(e.style.getPropertyValue('--pd-s')))")
+    assert shades == [round(byte / 255, 3) for byte in packed]
+    expect(page.locator(".pd-legend")).to_have_text(f"0{sent['top']}")
+    expect(page.locator(".pd-meaning")).to_have_text(sent["meaning"])
+    head = page.locator(f"[data-head='{16 * 9 + 1}']")
+    head.hover()
+    value = f"{packed[16 * 9 + 1] / 255 * sent['max']:.{sent['decimals']}f} {sent['says']}"
+    expect(page.locator(".pd-told")).to_have_text(f"layer 16, head 1: {value}")
+    expect(head).to_have_attribute("aria-label", f"layer 16, head 1: {value}")
+
+
+def test_told_is_the_head_under_pointer_or_focus_else_the_chosen_one(page):
+    told = page.locator(".pd-told")
+    expect(told).to_contain_text(re.compile("^layer 23, head 4: .* on the first token · “is” looks at “France”$"))
+    page.locator("[data-head='0']").hover()
+    expect(told).to_contain_text("layer 0, head 0: ")
+    page.mouse.move(0, 0)
+    expect(told).to_contain_text("layer 23, head 4: ")
+    page.locator("[data-head='5']").focus()
+    expect(told).to_contain_text("layer 0, head 5: ")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_more_stands_out_more(open_grid, theme):
+    head = f'<script>document.documentElement.dataset.theme = "{theme}"</script>'
+    page = open_grid(paris(), head=head + STILL)
+    shades = page.evaluate(SHADES)
+    assert shades == sorted(shades, reverse=theme == "light")
+    assert abs(shades[-1] - shades[0]) > 0.3
+
+
+# What red light the cells give off, from the least measured head to the most.
+SHADES = """() => [...document.querySelectorAll("[data-head]:not([aria-checked=true])")]
+  .sort((a, b) => a.style.getPropertyValue("--pd-s") - b.style.getPropertyValue("--pd-s"))
+  .map(e => Number(getComputedStyle(e).backgroundColor.match(/[0-9.]+/)[0]))"""
+
+
+@pytest.mark.parametrize(
+    ("viewport", "least"), [(PHONE, 8), ({"width": 1280, "height": 900}, 16)], ids=["phone", "wide"]
+)
+def test_cells_of_the_map_can_be_hit(open_grid, viewport, least):
+    box = open_grid(paris(), viewport=viewport).locator("[data-head='100']").bounding_box()
+    assert min(box["width"], box["height"]) >= least
+
+
+@pytest.mark.parametrize(("beside", "place"), [(-1, "layer 6, head 2"), (1, "layer 7, head 2")])
+def test_a_tap_where_two_cells_meet_selects_the_nearer(open_grid, beside, place):
+    page = open_grid(paris(), viewport=PHONE, has_touch=True)
+    page.locator(".pd-map").scroll_into_view_if_needed()
+    box = page.locator(".pd-map").bounding_box()
+    page.touchscreen.tap(box["x"] + 7 * box["width"] / 30 + beside, box["y"] + 2.5 * box["height"] / 9)
+    expect(page.locator("caption")).to_contain_text(place)
+
+
+# By mouse, since browsers move a finger's tap to a button near it, some further than others.
+@pytest.mark.parametrize(
+    ("across", "down", "place"),
+    [(12.5 / 30, 1.06, "layer 12, head 8"), (-0.03, 4.5 / 9, "layer 0, head 4")],
+    ids=["below", "left"],
+)
+def test_a_miss_beside_the_map_selects_the_nearest_head(open_grid, across, down, place):
+    page = open_grid(paris(), viewport=PHONE)
+    page.locator(".pd-told").scroll_into_view_if_needed()
+    box = page.locator(".pd-map").bounding_box()
+    page.mouse.click(box["x"] + across * box["width"], box["y"] + down * box["height"])
+    expect(page.locator("caption")).to_contain_text(place)
+
+
+def test_named_heads_are_marked_and_the_chosen_one_is_outlined(page):
+    marked = page.locator("[data-head]").evaluate_all(
+        "all => all.filter(e => getComputedStyle(e, '::before').content !== 'none').map(e => e.dataset.head)"
+    )
+    outlined = page.locator("[data-head]").evaluate_all(
+        "all => all.filter(e => getComputedStyle(e).outlineStyle === 'solid').map(e => e.dataset.head)"
+    )
+    assert (marked, outlined) == ([str(16 * 9), str(23 * 9 + 4)], [str(23 * 9 + 4)])
+
+
+def test_the_measure_stays_when_the_phrase_changes(open_grid):
+    one_row, letters = (grid_of(2, 3, ["a", " b", " c", " d"][:n], 1, label=f"{n}") for n in (2, 4))
+    page = open_grid(AttentionGrid.of_phrases([paris(label="English"), letters, one_row]))
+    page.get_by_label("Measure", exact=True).select_option(label="Entropy (in bits)")
+    page.get_by_label("Phrase", exact=True).select_option("2")
+    expect(page.get_by_label("Measure", exact=True)).to_have_count(0)
+    expect(page.locator(".pd-told")).to_have_text("layer 0, head 0")
+    page.get_by_role("radio", name="layer 1, head 2", exact=True).click()
+    expect(page.locator("caption")).to_contain_text("layer 1, head 2")
+    page.get_by_label("Phrase", exact=True).select_option("1")
+    expect(page.get_by_label("Measure", exact=True)).to_have_value("3")
+    expect(page.locator(".pd-told")).to_contain_text("bits of entropy")
+    expect(page.locator(".pd-legend")).to_have_text("01.6 bits")
 
 
 # --- one cell
@@ -506,3 +615,13 @@ def test_a_step_touches_only_its_row(page):
     }""")
     page.get_by_role("button", name="Next step", exact=True).click()
     assert page.evaluate("[...window.touched]") == ["6"]
+
+
+def test_a_step_leaves_the_map_alone(page):
+    page.evaluate("""() => {
+      window.changes = 0;
+      new MutationObserver(all => { window.changes += all.length; })
+        .observe(document.querySelector("[data-card=heads]"), { attributes: true, childList: true, subtree: true });
+    }""")
+    page.get_by_role("button", name="Previous step", exact=True).click()
+    assert page.evaluate("window.changes") == 0

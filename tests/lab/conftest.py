@@ -20,6 +20,8 @@ import nbformat
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Error, Locator, Page, Route, expect, sync_playwright
 
+from prefill_decode import saving
+
 ROOT = Path(__file__).parents[2]
 # No first-run traffic of the browser's own, no GPU in a container.
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -63,6 +65,13 @@ def copy_notebooks(folder: Path) -> None:
         notebook = nbformat.read(path, as_version=4)
         notebook.cells.append(nbformat.v4.new_code_cell(id="probe"))
         nbformat.write(notebook, folder / path.name)
+
+
+def write_notebook(path: Path, *sources: str) -> None:
+    """Write a notebook of code cells, with an empty one at its end in which a test may run something."""
+    cells = [nbformat.v4.new_code_cell(source) for source in (*sources, "")]
+    metadata = {"kernelspec": {"name": "python3", "language": "python", "display_name": "Python 3"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=metadata), path)
 
 
 def write_settings(folder: Path) -> None:
@@ -111,6 +120,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     home = tmp_path_factory.mktemp("lab")
     copy_notebooks(home / "notebooks")
     write_settings(home / "settings")
+    saving.install(home / "config")
     token, port, log = secrets.token_hex(), free_port(), home / "server.log"
     with log.open("w") as out:
         server = subprocess.Popen(

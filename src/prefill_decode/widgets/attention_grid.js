@@ -107,6 +107,16 @@ export function headName(phrase, layer, head) {
   return phrase.sinks.includes(layer * phrase.heads.length + head) ? "sink" : "";
 }
 
+export function formatMeasure(byte, measure) {
+  return ((byte / 255) * measure.max).toFixed(measure.decimals);
+}
+
+/** The head nearest to a point of the map, given as shares of its width and height. */
+export function headAt(x, y, layers, heads) {
+  const nearest = (share, count) => Math.max(0, Math.min(count - 1, Math.floor(share * count)));
+  return nearest(x, layers) * heads + nearest(y, heads);
+}
+
 /** What happens at a step, as HTML. */
 export function sentenceAt(phrase, step, withoutCache = false) {
   const P = phrase.promptLen;
@@ -198,7 +208,7 @@ function bodyHtml(phrases, phrase) {
     `<div class="pd-steps">${stepControlsHtml(phrase)}</div>` +
     `<p class="pd-sentence" aria-live="polite"></p>` +
     `<div class="pd-choices">${choicesHtml(phrases, phrase)}</div></div>` +
-    `<div class="pd-ledger">${ledgerHtml(phrase)}</div>`
+    `<div class="pd-ledger">${ledgerHtml(phrase)}</div>${headsHtml(phrase)}`
   );
 }
 
@@ -285,7 +295,6 @@ function optionsHtml(labels) {
 }
 
 function ledgerHtml(phrase) {
-  const size = phrase.layers.length * phrase.heads.length;
   const each = phrase.kvBytes === null ? "" :
     `<p class="pd-small">${formatCount(phrase.kvBytes)} B a position${phrase.dtype ? ", " + escapeHtml(phrase.dtype) : ""}</p>`;
   return (
@@ -293,8 +302,7 @@ function ledgerHtml(phrase) {
     cardHtml("cache", "KV cache, all layers",
       `<p class="pd-value"><b></b> <span></span></p>` +
       `<div class="pd-entries" style="--pd-n:${phrase.steps};--pd-a:0;--pd-b:0"></div>${each}`) +
-    cardHtml("next", "Next token", `<div class="pd-next"${phrase.next ? " data-likely" : ""}></div>`) +
-    cardHtml("heads", `All ${size} heads`, headsHtml(phrase))
+    cardHtml("next", "Next token", `<div class="pd-next"${phrase.next ? " data-likely" : ""}></div>`)
   );
 }
 
@@ -310,29 +318,52 @@ function lineHtml(mode, what) {
 }
 
 function headsHtml(phrase) {
-  const named = phrase.names.map(([layer, head, text], i) =>
-    `<button type="button" data-named="${i}" aria-pressed="false"><span>${escapeHtml(phrase.layers[layer])}/` +
-    `${escapeHtml(phrase.heads[head])}</span> ${tokenHtml(text)}</button>`).join("");
+  const [layers, heads] = [phrase.layers.length, phrase.heads.length];
   return (
-    `<div class="pd-map" role="radiogroup" aria-label="Heads: layers from left to right, heads from top to bottom"` +
-    ` style="--pd-layers:${phrase.layers.length};--pd-heads:${phrase.heads.length}">${mapHtml(phrase)}</div>` +
-    `<p class="pd-small"><span>layer →, head ↓</span> <span>pale: first token only</span></p>` +
-    `<div class="pd-named">${named}</div>`
+    `<div class="pd-card pd-heads" data-card="heads">` +
+    `<div class="pd-heads-top"><p class="pd-title">All ${layers * heads} heads</p>${measureHtml(phrase)}</div>` +
+    `<div class="pd-plot" style="--pd-layers:${layers};--pd-heads:${heads}">${axisHtml("head", phrase.heads)}` +
+    `<div class="pd-map" role="radiogroup" aria-label="Heads: layers from left to right, heads from top to bottom">${mapHtml(phrase)}</div>` +
+    `${axisHtml("layer", phrase.layers)}</div>` +
+    `<p class="pd-told"></p><div class="pd-named">${namedHtml(phrase)}</div></div>`
   );
 }
 
+function measureHtml(phrase) {
+  if (phrase.measures.length === 0) return "";
+  return (
+    selectHtml("Measure", phrase.measures.map((measure) => measure.name)) +
+    `<p class="pd-legend"><span>0</span><span class="pd-ramp"></span><span></span></p><p class="pd-meaning"></p>`
+  );
+}
+
+function axisHtml(name, labels) {
+  const last = labels.length > 1 ? tokenHtml(labels.at(-1)) : "";
+  return `<div class="pd-axis" data-axis="${name}" aria-hidden="true">${tokenHtml(labels[0])}<span>${name}</span>${last}</div>`;
+}
+
+function namedHtml(phrase) {
+  return phrase.names.map(([layer, head, text], i) =>
+    `<button type="button" data-named="${i}" aria-pressed="false"><span>${escapeHtml(phrase.layers[layer])}/` +
+    `${escapeHtml(phrase.heads[head])}</span> ${tokenHtml(text)}</button>`).join("");
+}
+
 function mapHtml(phrase) {
-  const beyond = bytesOf(phrase.beyond);
-  return Array.from(beyond, (byte, i) => {
-    const [layer, head] = [Math.floor(i / phrase.heads.length), i % phrase.heads.length];
-    const name = headName(phrase, layer, head);
-    const text = `layer ${phrase.layers[layer]}, head ${phrase.heads[head]}${name ? ": " + name : ""}`;
-    const isNamed = name !== "" && name !== "sink" ? " data-is-named" : "";
-    return (
-      `<button type="button" role="radio" aria-checked="false" tabindex="-1" data-head="${i}"${isNamed}` +
-      ` style="--pd-s:${(byte / 255).toFixed(2)}" aria-label="${escapeHtml(text)}" title="${escapeHtml(text)}"></button>`
-    );
-  }).join("");
+  const named = new Set(phrase.names.map(([layer, head]) => layer * phrase.heads.length + head));
+  return Array.from({ length: phrase.layers.length * phrase.heads.length }, (_, i) =>
+    `<button type="button" role="radio" aria-checked="false" tabindex="-1" data-head="${i}"${named.has(i) ? " data-is-named" : ""}></button>`).join("");
+}
+
+/** What is said of head i, and its share of the range of the measure. */
+function headWords(phrase, measure, byte, i) {
+  const [layer, head] = [Math.floor(i / phrase.heads.length), i % phrase.heads.length];
+  return {
+    place: `layer ${phrase.layers[layer]}, head ${phrase.heads[head]}`,
+    name: headName(phrase, layer, head),
+    value: measure ? formatMeasure(byte, measure) : "",
+    says: measure ? measure.says : "",
+    share: (byte / 255).toFixed(3),
+  };
 }
 
 /** The card "Next token" of a row that chooses one, empty: a step fills it in, which costs less than making it anew. */
@@ -349,6 +380,7 @@ class GridView {
     this.abort = new AbortController();
     this.hashWrites = [];
     this.written = new WeakMap(); // what each element was last given
+    this.measure = 0;
     this.fromModel();
     if (hashPrefix !== null) this.fromHash();
     this.listen();
@@ -398,6 +430,7 @@ class GridView {
     this.cells[0][0].tabIndex = 0;
     [this.step, this.layer, this.head, this.cell] = [0, null, null, null];
     if (this.choice.phrase) this.choice.phrase.value = this.phraseIndex;
+    this.showMeasure(this.measure);
     this.showHead(...phrase.open);
     this.showStep(phrase.steps);
   }
@@ -414,7 +447,7 @@ class GridView {
     this.columns = all("th[data-i]");
     this.map = all("[data-head]");
     this.named = all("[data-named]");
-    this.parts = Object.fromEntries(["scroll", "readout", "sentence", "count", "entries", "value", "next"]
+    this.parts = Object.fromEntries(["scroll", "readout", "sentence", "count", "entries", "value", "next", "legend", "meaning", "told"]
       .map((name) => [name, one(`.pd-${name}`)]));
     this.caption = one("caption");
     this.prefillPart = one("tbody");
@@ -443,6 +476,32 @@ class GridView {
     this.showReadout();
   }
 
+  /** Colour the map by one measure of all heads; a phrase of a single row has none. */
+  showMeasure(index) {
+    const { phrase, parts } = this;
+    const measure = phrase.measures[index];
+    const bytes = measure ? bytesOf(measure.data) : new Uint8Array(this.map.length);
+    this.heads = Array.from(bytes, (byte, i) => headWords(phrase, measure, byte, i));
+    this.map.forEach((button, i) => {
+      const { place, name, value, says, share } = this.heads[i];
+      const words = [name, says && `${value} ${says}`].filter(Boolean).join(", ");
+      button.setAttribute("aria-label", words ? `${place}: ${words}` : place);
+      button.style.setProperty("--pd-s", share);
+    });
+    if (!measure) return;
+    this.measure = index;
+    this.choice.measure.value = index;
+    parts.legend.lastChild.textContent = measure.top;
+    parts.meaning.textContent = measure.meaning;
+  }
+
+  /** Say the head under the pointer or focus, else the chosen one. */
+  showTold(button) {
+    const { place, name, value, says } = this.heads[button ? button.dataset.head : this.layer * this.phrase.heads.length + this.head];
+    const measured = says ? `: <b>${value}</b> ${says}` : "";
+    this.setHtml(this.parts.told, escapeHtml(place) + measured + (name ? ` · ${tokenHtml(name)}` : ""));
+  }
+
   showChoice(layer, head) {
     const { phrase } = this;
     const name = headName(phrase, layer, head);
@@ -464,6 +523,7 @@ class GridView {
     this.caption.innerHTML =
       `Attention weights, layer ${escapeHtml(phrase.layers[layer])}, head ${escapeHtml(phrase.heads[head])}` +
       (name ? ` · ${tokenHtml(name)}` : "");
+    this.showTold(null);
   }
 
   /** Reveal rows up to a step, or take them back. */
@@ -583,12 +643,13 @@ class GridView {
       [this.columns[k], this.labels[q]].forEach((header) => header.setAttribute("data-hot", ""));
     }
     this.showReadout();
+    this.showTold(element?.closest?.("[data-head]"));
   }
 
   listen() {
     const { signal } = this.abort;
     const on = (type, handler) => this.root.addEventListener(type, handler, { signal });
-    on("click", (event) => this.clicked(event.target.closest("button, td[data-q]")));
+    on("click", (event) => this.clicked(event.target.closest("button, td[data-q]") ?? this.nearestHead(event)));
     on("input", (event) => event.target === this.range && this.userStep(Number(this.range.value)));
     on("change", (event) => this.chosen(event.target));
     on("keydown", (event) => this.pressed(event));
@@ -623,6 +684,14 @@ class GridView {
     else this.focusCell(target);
   }
 
+  /** A finger that just misses the map means the head nearest to it. */
+  nearestHead({ target, clientX, clientY }) {
+    if (!target.closest(".pd-plot")) return null;
+    const { left, top, width, height } = this.map[0].parentElement.getBoundingClientRect();
+    const { layers, heads } = this.phrase;
+    return this.map[headAt((clientX - left) / width, (clientY - top) / height, layers.length, heads.length)];
+  }
+
   act(name) {
     const { steps } = this.phrase;
     if (name === "play") return this.playing ? this.pause() : this.play();
@@ -640,6 +709,9 @@ class GridView {
       this.openPhrase(value);
       this.choice.phrase.focus();
       this.save();
+    } else if (target === this.choice.measure) {
+      this.showMeasure(value);
+      this.showTold(null);
     } else if (target === this.choice.layer) this.userHead(value, this.head);
     else if (target === this.choice.head) this.userHead(this.layer, value);
   }

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from prefill_decode.widgets.attention_grid_measures import packed_measures, sinks
+
 MAX_ROWS = 64
-SINK = 0.95
 UNKNOWN_SCORE = -32768
 BIDI_CONTROLS = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 GLYPHS = {"\n": "↵", "\t": "⇥"}
@@ -59,7 +60,8 @@ def phrase_data(
     -------
     dict
         JSON-ready and equal for equal input. Weights are bytes (1 = 1/255), lower triangle only, in the order
-        layer, head, row, key; scores are little-endian int16 in the stated step, -32768 where unknown.
+        layer, head, row, key; scores are little-endian int16 in the stated step, -32768 where unknown. Measures of
+        heads are bytes too (255 is the stated `max`), in the order layer, head.
 
     Raises
     ------
@@ -71,7 +73,6 @@ def phrase_data(
     head_labels = _labels("heads", heads, weights.shape[1])
     named = _named(names or {}, layer_labels, head_labels)
     rows = min(weights.shape[2], MAX_ROWS)
-    beyond, sinks = _first_token_share(weights)
     return {
         "label": None if label is None else shown(label),
         "tokens": [shown(token) for token in tokens[: rows + 1]],
@@ -85,8 +86,8 @@ def phrase_data(
         "weights": _base64(_triangle(np.rint(weights * 255), rows).astype(np.uint8)),
         "weightStep": "1/255",
         "scores": None if scores is None else _packed_scores(scores, weights.shape, named, rows),
-        "beyond": _base64(np.rint(beyond * 255).astype(np.uint8)),
-        "sinks": np.flatnonzero(sinks).tolist(),
+        "measures": packed_measures(weights),
+        "sinks": sinks(weights),
         "next": None if next_tokens is None else _next(next_tokens, weights.shape[2], rows),
         "kvBytes": None if kv_bytes_per_token is None else int(kv_bytes_per_token),
         "dtype": dtype_name,
@@ -128,14 +129,6 @@ def _named(names: Mapping, layers: list[str], heads: list[str]) -> list[list]:
             raise ValueError(f"names has the key {key}, expected (layer, head) out of the labels of both axes")
         named.append([layers.index(layer), heads.index(head), shown(str(text))])
     return named
-
-
-def _first_token_share(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How far each head looks beyond the first token, and which heads never do: two arrays [layers * heads]."""
-    on_first = weights[:, :, 1:, 0].reshape(-1, weights.shape[2] - 1)  # [layers * heads, T - 1]
-    if on_first.shape[1] == 0:
-        return np.zeros(len(on_first)), np.zeros(len(on_first), dtype=bool)
-    return 1 - on_first.mean(-1), on_first.min(-1) >= SINK
 
 
 def _triangle(values: np.ndarray, rows: int) -> np.ndarray:

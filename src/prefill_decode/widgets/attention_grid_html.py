@@ -9,6 +9,7 @@ import json
 
 import numpy as np
 
+from prefill_decode.widgets.attention_grid_heads import heads_card
 from prefill_decode.widgets.attention_grid_panels import (
     choices,
     head_name,
@@ -66,7 +67,7 @@ def _body(data: dict, phrase: dict) -> str:
         f'<div class="pd-steps" hidden>{page_only(step_controls(phrase))}</div>'
         f'<p class="pd-sentence" aria-live="polite">{sentence(phrase)}</p>'
         f'<div class="pd-choices" hidden>{page_only(choices(data["phrases"]))}</div></div>'
-        f'<div class="pd-ledger">{ledger(phrase)}</div>'
+        f'<div class="pd-ledger">{ledger(phrase)}</div>{heads_card(phrase)}'
     )
 
 

@@ -2,8 +2,6 @@
 
 import html
 
-from prefill_decode.widgets.page_only import page_only
-
 ICONS = {
     "first": "M3 3h2v10H3zM13 3v10L6 8z",
     "previous": "M11 3v10L4 8z",
@@ -73,9 +71,9 @@ def choices(phrases: list[dict]) -> str:
     labels = [entry["label"] or f"Phrase {i + 1}" for i, entry in enumerate(phrases)]
     heads = [_head_option(phrase, layer, i) for i in range(len(phrase["heads"]))]
     return (
-        (_select("Phrase", labels, 0) if len(phrases) > 1 else "")
+        (select("Phrase", labels, 0) if len(phrases) > 1 else "")
         + '<label class="pd-check"><input type="checkbox" autocomplete="off"><span>Without a cache</span></label>'
-        + f'<div class="pd-pair">{_select("Layer", phrase["layers"], layer)}{_select("Head", heads, head)}</div>'
+        + f'<div class="pd-pair">{select("Layer", phrase["layers"], layer)}{select("Head", heads, head)}</div>'
     )
 
 
@@ -87,7 +85,8 @@ def _icon(name: str) -> str:
     return f'<svg viewBox="0 0 16 16" aria-hidden="true"><path d="{ICONS[name]}"></path></svg>'
 
 
-def _select(name: str, labels: list[str], chosen: int) -> str:
+def select(name: str, labels: list[str], chosen: int) -> str:
+    """Return a select with its label; values are indices."""
     options = "".join(
         f'<option value="{i}"{" selected" * (i == chosen)}>{html.escape(label)}</option>'
         for i, label in enumerate(labels)
@@ -104,8 +103,8 @@ def _head_option(phrase: dict, layer: int, head: int) -> str:
 
 
 def ledger(phrase: dict) -> str:
-    """Return the cards beside the triangle: pairs, cache, next token, heads."""
-    return _pairs_card(phrase) + _cache_card(phrase) + _next_card(phrase) + _heads_card(phrase)
+    """Return the cards beside the triangle: pairs, cache, next token."""
+    return _pairs_card(phrase) + _cache_card(phrase) + _next_card(phrase)
 
 
 def _pairs_card(phrase: dict) -> str:
@@ -135,8 +134,8 @@ def _bar_line(mode: str, what: str, value: int, formula: str, share: float) -> s
     )
 
 
-def _card(name: str, title: str, body: str, attributes: str = "") -> str:
-    return f'<div class="pd-card" data-card="{name}"{attributes}><p class="pd-title">{title}</p>{body}</div>'
+def _card(name: str, title: str, body: str) -> str:
+    return f'<div class="pd-card" data-card="{name}"><p class="pd-title">{title}</p>{body}</div>'
 
 
 def _cache_card(phrase: dict) -> str:
@@ -179,20 +178,3 @@ def _likely(text: str, permille: int, is_chosen: bool) -> str:
         f'<div class="pd-meter"><span style="--pd-v:{permille / 1000:.3f}"></span></div>'
         f"<span>{permille // 10}.{permille % 10} %</span></div>"
     )
-
-
-def _heads_card(phrase: dict) -> str:
-    n_layers, n_heads = len(phrase["layers"]), len(phrase["heads"])
-    named = "".join(
-        f'<button type="button" data-named="{i}" aria-pressed="{"true" if i == 0 else "false"}">'
-        f"<span>{html.escape(phrase['layers'][layer])}/{html.escape(phrase['heads'][head])}</span>"
-        f" <bdi>{html.escape(text)}</bdi></button>"
-        for i, (layer, head, text) in enumerate(phrase["names"])
-    )
-    body = (
-        f'<div class="pd-map" role="radiogroup" aria-label="Heads: layers from left to right, heads from top to bottom"'
-        f' style="--pd-layers:{n_layers};--pd-heads:{n_heads}"></div>'
-        '<p class="pd-small"><span>layer →, head ↓</span> <span>pale: first token only</span></p>'
-        f'<div class="pd-named">{named}</div>'
-    )
-    return page_only(_card("heads", f"All {n_layers * n_heads} heads", body, " hidden"))
