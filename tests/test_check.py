@@ -28,7 +28,7 @@ def test_shapes_must_agree():
 
 
 @pytest.mark.parametrize("name", sorted(EXERCISES))
-@pytest.mark.parametrize("answer", [None, "no", -1, [1, 2, 3, 4, 5], {}, object(), np.nan, [[...]]], ids=repr)
+@pytest.mark.parametrize("answer", [None, "no", -1, [1, 2, 3, 4, 5], {}, np.nan, [[...]]], ids=repr)
 def test_an_exercise_never_raises_and_takes_no_wrong_answer(capsys, name, answer):
     getattr(check, name)(answer)
     told = capsys.readouterr().out

@@ -75,8 +75,9 @@ def live(notebook: Notebook) -> dict[int, Locator]:
 
 
 def name_of(notebook: Notebook, index: int) -> str:
-    """Return how the kernel calls the result of a cell."""
-    return f"Out[{notebook.cells()[index]['execution_count']}]"
+    """Return how the kernel calls the grid that a cell returned, or that is a part of what it returned."""
+    result = f"Out[{notebook.cells()[index]['execution_count']}]"
+    return f"getattr({result}, 'grid', {result})"
 
 
 def press(grid: Locator, name: str) -> None:
