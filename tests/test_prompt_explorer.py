@@ -150,7 +150,6 @@ def test_bad_input_is_one_line_and_the_grid_stays(toy_explorer, phrase, line):
         (" a" * 90, 5, "the phrase has 90 tokens; with 5 new ones the grid draws up to 60: shorten it"),
         (" a" * 65, 1, "the phrase has 65 tokens; with 1 new one the grid draws up to 64: shorten it"),
         ("x" * 10_000, 16, "the phrase has 2,500 tokens; with 16 new ones the grid draws up to 49: shorten it"),
-        ("a", 1, "one token and one new one make a single row: ask for 2 new tokens, or type more"),
     ],
 )
 def test_a_phrase_that_the_grid_cannot_draw(real_explorer, phrase, new, line):
@@ -252,3 +251,9 @@ def test_controls_have_names(toy_explorer):
 def test_equal_phrases_give_equal_pictures():
     first, second = (PromptExplorer(toy.load, phrase="a cat", max_new_tokens=2) for _ in range(2))
     assert first._repr_mimebundle_()["text/html"] == second._repr_mimebundle_()["text/html"]
+
+
+def test_one_token_and_one_new_one_are_a_single_row():
+    explorer = PromptExplorer(toy.load, phrase="the", max_new_tokens=1)
+    assert explorer.status.line == "prompt tokens: 1, new tokens: 1, rows: 1, passes: 1 prefill + 0 decode"
+    assert explorer.grid.data["phrases"][0]["steps"] == 1

@@ -152,8 +152,6 @@ def _controls(phrase: str, max_new_tokens: int) -> tuple[ipywidgets.DOMWidget, .
 def _check_length(n_prompt: int, max_new_tokens: int, n_ctx: int) -> None:
     if n_prompt == 0:
         raise ValueError("the phrase gives no token: type a word or two")
-    if n_prompt == max_new_tokens == 1:
-        raise ValueError("one token and one new one make a single row: ask for 2 new tokens, or type more")
     rows, what = min((MAX_ROWS, "the grid draws"), (n_ctx, "the context holds"))
     room = rows + 1 - max_new_tokens  # the last new token has no row
     if n_prompt > room:
