@@ -1,11 +1,18 @@
-"""Fixtures shared by all tests: the two sets of weights, loaded once."""
+"""Fixtures shared by all tests: the two sets of weights and a browser, each once."""
 
 import dataclasses
+import runpy
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from playwright.sync_api import Browser, sync_playwright
+from reference import ROOT
 
 from prefill_decode import smollm2, toy
+
+# No first-run traffic of the browser's own, no GPU in a container.
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 
 @pytest.fixture(scope="session")
@@ -37,3 +44,15 @@ def real_model64(loaded):
 @pytest.fixture(scope="session")
 def tokenizer(loaded):
     return loaded[1]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Start one Chromium for the session."""
+    chromium = runpy.run_path(str(ROOT / "tools" / "chromium.py"))["find"]()
+    if chromium is None:
+        pytest.fail("no Chromium found: run 'python tools/chromium.py'", pytrace=False)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield browser
+        browser.close()

@@ -2,19 +2,16 @@
 
 import functools
 import http.server
-import runpy
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Page, Route
 
 ROOT = Path(__file__).parents[2]
 HTML = ROOT / "_build" / "html"
-# No first-run traffic of the browser's own, no GPU in a container.
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
@@ -42,18 +39,6 @@ def site(html: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
         thread.join()
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Start one Chromium for the session."""
-    chromium = runpy.run_path(str(ROOT / "tools" / "chromium.py"))["find"]()
-    if chromium is None:
-        pytest.fail("no Chromium found: run 'python tools/chromium.py'", pytrace=False)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 class Watch:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import runpy
 import secrets
 import shutil
 import socket
@@ -18,13 +17,11 @@ from urllib.request import urlopen
 
 import nbformat
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Error, Locator, Page, Route, expect, sync_playwright
+from playwright.sync_api import ConsoleMessage, Error, Locator, Page, Route, expect
 
 from prefill_decode import saving
 
 ROOT = Path(__file__).parents[2]
-# No first-run traffic of the browser's own, no GPU in a container.
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 # A busy machine is slow, not wrong: seconds until the server answers; milliseconds for JupyterLab to load, a notebook
 # to run, and anything smaller to be seen.
 START, LOAD, RUN, SEEN = 120, 90_000, 400_000, 15_000
@@ -134,18 +131,6 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         server.terminate()  # it ends its kernels itself
         server.wait(timeout=60)
         shutil.rmtree(home)
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Start one Chromium for the session."""
-    chromium = runpy.run_path(str(ROOT / "tools" / "chromium.py"))["find"]()
-    if chromium is None:
-        pytest.fail("no Chromium found: run 'python tools/chromium.py'", pytrace=False)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 class Notebook:

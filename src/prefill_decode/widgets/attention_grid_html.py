@@ -82,11 +82,11 @@ def origin(phrase: dict, i: int) -> str:
 
 def _chips(phrase: dict) -> str:
     def chip(i: int, text: str) -> str:
-        origin = "prompt" if i < phrase["promptLen"] else "new"
+        source = origin(phrase, i)
         state = (
-            "chosen" if i == phrase["steps"] and origin == "new" else "current" if i == phrase["steps"] - 1 else "known"
+            "chosen" if i == phrase["steps"] and source == "new" else "current" if i == phrase["steps"] - 1 else "known"
         )
-        return f'<span role="listitem" data-origin="{origin}" data-chip="{state}">{token(text)}</span>'
+        return f'<span role="listitem" data-origin="{source}" data-chip="{state}">{token(text)}</span>'
 
     return " ".join(chip(i, text) for i, text in enumerate(phrase["tokens"]))
 
