@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .ledgers import ledger
-from .shape import Shape, bytes_of, dtype_of
+from .shape import Shape
 
 
 @dataclass(frozen=True)
@@ -130,13 +130,10 @@ def work_of(
 def pass_time(work: Work, machine: Machine, constants: Constants, layers: int) -> PassTime:
     """Return overhead + max(FLOPs / (efficiency · peak), bytes / (efficiency · bandwidth))."""
     apart = 1 - 1 / machine.count
-    if machine.peak is None:
-        rate = constants.flops_per_byte * machine.bandwidth
-    else:
-        rate = constants.compute * machine.peak
+    reached = constants.flops_per_byte * machine.bandwidth if machine.peak is None else constants.compute * machine.peak
     return PassTime(
         overhead=layers * (constants.overhead + constants.sync * apart),
-        arithmetic=work.flops / rate,
+        arithmetic=work.flops / reached,
         memory=work.bytes / (constants.memory * machine.bandwidth),
     )
 

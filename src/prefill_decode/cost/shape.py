@@ -149,7 +149,7 @@ class Shape:
         return bytes_of(self.params, dtype_of(dtype).weight_bits)
 
     def scaled(self, params: float) -> Shape:
-        """Return a shape of about so many parameters: depth and widths grow by one factor, for a model we do not know."""
+        """Return a shape of about so many parameters for a model not known: depth and widths grow by one factor."""
         factor = (params / self.params) ** (1 / 3)
         kv_heads = max(1, round(self.kv_heads * factor))
         return replace(
