@@ -20,14 +20,17 @@ class Machine:
         Bytes a second between memory and chip, all devices together.
     count : int
         Devices.
+    gpu_cores : int, optional
+        Of an Apple chip, for which no peak is published.
     """
 
     peak: float | None
     bandwidth: float
     count: int = 1
+    gpu_cores: int | None = None
 
     def __post_init__(self) -> None:
-        for name, value in (("peak", self.peak), ("bandwidth", self.bandwidth), ("count", self.count)):
+        for name, value in vars(self).items():
             if value is not None and not 0 < value < float("inf"):
                 raise ValueError(f"{name} = {value}: expected a number above 0")
 
@@ -46,28 +49,33 @@ class Constants:
     compute, memory : float
         Shares of peak and bandwidth, above 0 and at most 1.
     overhead : float
-        Seconds a layer and pass in which neither works: launches, norms, the choice of a token.
+        Seconds a layer and decode pass in which neither works: launches, norms, the choice of a token.
+    prefill_overhead : float
+        The same for the pass of a prompt, where engines schedule, allocate and launch kernel by kernel.
     sync : float
         Seconds a layer and pass that N devices wait for each other, times 1 - 1/N.
-    flops_per_byte : float
-        Stands in for ``compute`` where no peak is known: FLOP/s reached for each byte a second of bandwidth.
+    core_rate : float
+        Stands in for ``compute`` where no peak is known: FLOP/s reached by each GPU core.
     """
 
     compute: float
     memory: float
     overhead: float = 0.0
+    prefill_overhead: float = 0.0
     sync: float = 0.0
-    flops_per_byte: float = 22.0
+    core_rate: float = 0.27e12
 
     def __post_init__(self) -> None:
         for name, value in (("compute", self.compute), ("memory", self.memory)):
             if not 0 < value <= 1:
                 raise ValueError(f"{name} = {value}: an efficiency is above 0 and at most 1")
-        for name, value in (("overhead", self.overhead), ("sync", self.sync)):
-            if not 0 <= value < float("inf"):
-                raise ValueError(f"{name} = {value}: expected seconds, 0 or more")
+        for name in ("overhead", "prefill_overhead", "sync"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise ValueError(f"{name} = {getattr(self, name)}: expected seconds, 0 or more")
 
 
+# Where not even the cores are known: Apple's chips have about one for each so many bytes a second.
+BANDWIDTH_OF_A_CORE = 12.5e9
 IDEAL = Constants(compute=1.0, memory=1.0)  # no pass is faster: every bound here is a time at these
 
 
@@ -127,12 +135,31 @@ def work_of(
     return Work(counted.flops.total, weights + counted.bytes.kv_read + counted.bytes.kv_written)
 
 
-def pass_time(work: Work, machine: Machine, constants: Constants, layers: int) -> PassTime:
-    """Return overhead + max(FLOPs / (efficiency · peak), bytes / (efficiency · bandwidth))."""
+def mean_work(first: Work, last: Work) -> Work:
+    """Return the mean of passes whose work grows by the same amount from the first to the last."""
+    return Work((first.flops + last.flops) / 2, (first.bytes + last.bytes) / 2)
+
+
+def pass_time(work: Work, machine: Machine, constants: Constants, layers: int, *, prefill: bool = False) -> PassTime:
+    """Return overhead + max(FLOPs / (efficiency · peak), bytes / (efficiency · bandwidth)).
+
+    Parameters
+    ----------
+    work : Work
+    machine : Machine
+    constants : Constants
+    layers : int
+        Overheads are a layer's.
+    prefill : bool
+        Whether the pass has rows of a prompt in it.
+    """
     apart = 1 - 1 / machine.count
-    reached = constants.flops_per_byte * machine.bandwidth if machine.peak is None else constants.compute * machine.peak
+    if machine.peak is None:
+        reached = constants.core_rate * (machine.gpu_cores or machine.bandwidth / BANDWIDTH_OF_A_CORE)
+    else:
+        reached = constants.compute * machine.peak
     return PassTime(
-        overhead=layers * (constants.overhead + constants.sync * apart),
+        overhead=layers * ((constants.prefill_overhead if prefill else constants.overhead) + constants.sync * apart),
         arithmetic=work.flops / reached,
         memory=work.bytes / (constants.memory * machine.bandwidth),
     )
@@ -205,11 +232,11 @@ def request_time(
     if new_tokens < 1:
         raise ValueError(f"new_tokens = {new_tokens}: expected at least 1, the first comes out of prefill")
     common = {"batch": batch, "dtype": dtype, "weight_bytes": weight_bytes}
-    prefill = pass_time(work_of(shape, prompt_len, prompt_len, **common), machine, constants, shape.layers)
+    prompt = work_of(shape, prompt_len, prompt_len, **common)
+    prefill = pass_time(prompt, machine, constants, shape.layers, prefill=True)
     if new_tokens == 1:
         return RequestTime(prefill, None, new_tokens, batch)
-    first, last = (work_of(shape, 1, prompt_len + i, **common) for i in (1, new_tokens - 1))
-    mean = Work((first.flops + last.flops) / 2, (first.bytes + last.bytes) / 2)
+    mean = mean_work(*(work_of(shape, 1, prompt_len + i, **common) for i in (1, new_tokens - 1)))
     return RequestTime(prefill, pass_time(mean, machine, constants, shape.layers), new_tokens, batch)
 
 

@@ -109,14 +109,13 @@ def ledger(
     Raises
     ------
     ValueError
-        For lengths or batches that are not positive, more queries than keys, an unknown dtype, or a latent cache,
-        whose FLOPs are not counted here.
+        For lengths or batches that are not positive, more queries than keys, an unknown dtype, or a latent cache.
 
     Notes
     -----
     Kaplan et al. 2020 (arXiv:2001.08361), table 1, counts the same products; a multiply-add is 2 FLOPs there too.
     """
-    _check(shape, n_queries, n_keys, batch, logits)
+    _check(n_queries, n_keys, batch, logits)
     rows, head_rows = batch * n_queries, batch * (n_queries if logits == "all" else 1)
     pairs = causal_pairs(n_queries, n_keys)
     all_pairs = batch * shape.layers * shape.heads * pairs
@@ -147,9 +146,7 @@ def _activations(shape: Shape, rows: int, head_rows: int, all_pairs: int) -> int
     return rows * shape.layers * per_row + scores_and_weights + head_rows * (shape.d_model + shape.vocab)
 
 
-def _check(shape: Shape, n_queries: int, n_keys: int, batch: int, logits: str) -> None:
-    if shape.latent_kv is not None:
-        raise ValueError("the FLOPs of a latent cache are not counted here: ask shape.kv_bytes for the cache alone")
+def _check(n_queries: int, n_keys: int, batch: int, logits: str) -> None:
     for name, value in (("n_queries", n_queries), ("n_keys", n_keys), ("batch", batch)):
         if value < 1 or value != int(value):
             raise ValueError(f"{name} = {value}: expected a whole number of at least 1")

@@ -63,7 +63,8 @@ class Shape:
     tied_head : bool
         The head is the embedding's own matrix. An embedding of its own is looked up and never multiplied.
     latent_kv : int, optional
-        Numbers that a layer keeps of a position instead of keys and values (DeepSeek-V2's latent attention).
+        Numbers that a layer keeps of a position instead of keys and values (DeepSeek-V2's latent attention). Such a
+        shape is for its cache alone: its experts and projections are not counted here.
     vectors : int
         Numbers in norm gains and biases: read by every pass, multiplied by no matrix product.
     positions : int
@@ -90,7 +91,7 @@ class Shape:
 
     def __post_init__(self) -> None:
         for name in ("d_model", "layers", "heads", "kv_heads", "d_head", "d_ff", "vocab"):
-            if getattr(self, name) < 1:
+            if getattr(self, name) < 1 and not (name == "d_ff" and self.latent_kv):
                 raise ValueError(f"{name} = {getattr(self, name)}: expected at least 1")
         if self.heads % self.kv_heads:
             raise ValueError(f"{self.heads} query heads cannot share {self.kv_heads} KV heads: give a multiple")
@@ -114,6 +115,10 @@ class Shape:
     @property
     def matrices(self) -> dict[str, int]:
         """Numbers in the weight matrices that a pass multiplies by, all layers together: ``q k v o ffn head``."""
+        if self.latent_kv is not None:
+            raise ValueError(
+                "a shape with a latent cache is for its cache alone: ask kv_bytes, nothing else is counted"
+            )
         query, kv = self.heads * self.d_head, self.kv_heads * self.d_head
         return {
             "q": self.layers * self.d_model * query,
