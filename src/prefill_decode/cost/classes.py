@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -55,14 +56,18 @@ def constants_of(source: str, device_class: str) -> Constants:
 
 def class_constants(device_class: str) -> Constants:
     """Return the constants of a class, or of the nearest one that has any."""
-    classes = fitted()["classes"]
+    told = fitted()
+    classes = {name: Constants(**constants) for name, constants in told["classes"].items()}
+    return nearest(device_class, classes, Constants(**told["all"]))
+
+
+def nearest(device_class: str, classes: Mapping[str, Constants], otherwise: Constants) -> Constants:
+    """Return the constants of the class, else of its engine, else of its kind of device, else of all rows."""
     engine, _, kind = device_class.partition(" on ")
     by_engine = [name for name in classes if name.startswith(f"{engine} on ")]
     by_kind = [name for name in classes if name.endswith(f" on {kind}")]
-    for name in (device_class, *by_engine, *by_kind):
-        if name in classes:
-            return Constants(**classes[name])
-    return Constants(**fitted()["all"])
+    names = [device_class, f"{engine} on {HBM}", *by_engine, *by_kind]
+    return next((classes[name] for name in names if name in classes), otherwise)
 
 
 @cache

@@ -37,7 +37,9 @@ class Device:
     ----------
     peak : float or None
         FLOP/s of dense 16-bit matrix products; never the figure for sparse ones, which is twice as large.
-    float8_peak, float32_peak : float or None
+    fp16_accumulate_peak : float or None
+        The same where sums are kept in 16 bits too, on cards that are then faster (GeForce).
+    int8_peak, float8_peak, float32_peak : float or None
         The same in other formats.
     bandwidth : float
         Bytes a second of its memory.
@@ -52,6 +54,8 @@ class Device:
     name: str
     kind: str
     peak: float | None
+    fp16_accumulate_peak: float | None
+    int8_peak: float | None
     float8_peak: float | None
     float32_peak: float | None
     bandwidth: float
@@ -63,6 +67,12 @@ class Device:
     def rate(self, dtype: Dtype) -> float | None:
         """Return the peak that applies to a dtype, or None."""
         return {"float16": self.peak, "float8": self.float8_peak, "float32": self.float32_peak}.get(dtype.arithmetic)
+
+    def ceiling(self, *, integers: bool = False) -> float | None:
+        """Return the fastest rate that an engine with 16-bit or, if it multiplies so, with 8-bit integers can have."""
+        if self.peak is None:
+            return None
+        return max(self.peak, self.fp16_accumulate_peak or 0, self.int8_peak or 0 if integers else 0)
 
     def machine(self, dtype: object = "float16", count: int = 1) -> Machine:
         """Return ``count`` of it as a machine for one dtype.

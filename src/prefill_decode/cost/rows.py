@@ -1,4 +1,4 @@
-"""Predict a published measurement from its row: read it, look up what is blank, run the latency model."""
+"""A row of a table of measurements: read, and what it leaves blank looked up."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from . import known
-from .classes import class_of, constants_of, kind_of
-from .latency import IDEAL, Constants, Machine, PassTime, RequestTime, Work, mean_work, pass_time, work_of
+from .classes import class_of, kind_of
+from .latency import Constants, Machine, PassTime, Work, mean_work, pass_time, work_of
+from .request import RequestTime
 from .shape import Shape, bytes_of
 
 COLUMNS = tuple(
@@ -28,8 +29,8 @@ WORD_BITS = {
     "q5_0": 5.5, "q4_k_m": 4.9, "q4_k_s": 4.6, "q4_0": 4.5, "q4_1": 5.0, "iq4_xs": 4.3, "q3_k_m": 3.9, "q2_k": 3.35,
     "int4": 4.25, "w4a16": 4.25, "awq": 4.25, "gptq": 4.25, "int4g32": 5.0, "int4g128": 4.25, "nf4": 4.5, "mxfp4": 4.25,
 }  # fmt: skip
-# Without a known peak a pass with less arithmetic than this for each byte is still bound by memory on any device here.
-SURELY_MEMORY_BOUND = 8.0
+FLOAT8_WORDS = ("fp8", "float8")
+INTEGER_WORD = re.compile(r"^(?:I?Q\d_\w+|w8a8)$")  # llama.cpp's packed formats are multiplied as 8-bit integers
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ class Measurement:
         The model is unknown: its shape is that of the nearest known one, scaled.
     weights_read : float
         Bytes of weights that a pass reads: the row's, without an input embedding that is only looked up.
-    machine : Machine
-        Rates of all its devices together.
+    machine, ceiling : Machine
+        Rates of all its devices together: those that constants are shares of, and those that nothing exceeds.
     prefill, decode : Work or None
         Of the pass of the prompt and of the mean decode pass, as far as the row has them.
     device_class : str
@@ -55,7 +56,9 @@ class Measurement:
     shape: Shape
     approximate: bool
     weights_read: float
+    dtype: str
     machine: Machine
+    ceiling: Machine
     device_class: str
     phase: str
     batch: int
@@ -72,90 +75,19 @@ class Measurement:
         mean = mean_work(self._work(1, n + 1), self._work(1, n + m - 1)) if has_decode else None
         object.__setattr__(self, "decode", mean)
 
-    def request(self, constants: Constants) -> RequestTime:
+    def request(self, constants: Constants, machine: Machine | None = None) -> RequestTime:
         """Return the time of its prefill and of its mean decode pass, as far as the row has them."""
         prefill, decode = (
-            work and pass_time(work, self.machine, constants, self.shape.layers, prefill=work is self.prefill)
+            work
+            and pass_time(work, machine or self.machine, constants, self.shape.layers, prefill=work is self.prefill)
             for work in (self.prefill, self.decode)
         )
         return RequestTime(prefill or PassTime(0, 0, 0), decode, max(1, self.output_len), self.batch)
 
     def _work(self, n_queries: int, n_keys: int) -> Work:
-        return work_of(self.shape, n_queries, n_keys, batch=self.batch, weight_bytes=self.weights_read)
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """What the latency model says of a row.
-
-    Attributes
-    ----------
-    value : float
-        In the row's unit.
-    bound : float or None
-        At efficiency 1 and without overhead, in the same unit: the least time or the highest rate. None where no
-        peak is known and arithmetic may bind.
-    regime : {"memory", "compute"}
-        What takes most of the time.
-    approximate : bool
-        The model's shape was guessed from its size.
-    """
-
-    value: float
-    bound: float | None
-    regime: str
-    approximate: bool
-
-
-def predict(row: Mapping[str, str]) -> Prediction:
-    """Predict one measurement.
-
-    Parameters
-    ----------
-    row : mapping
-        A ``csv.DictReader`` row with ``COLUMNS``; the measured value, if there, is not looked at. Blank numbers are
-        looked up by model and hardware.
-
-    Returns
-    -------
-    Prediction
-
-    Raises
-    ------
-    ValueError
-        For a column that is missing or cannot be read, and for a model or device that is neither described nor known.
-    """
-    return predict_measurement(read_row(row))
-
-
-def predict_measurement(told: Measurement, constants: Constants | None = None) -> Prediction:
-    """Predict what was read from a row, with the constants of its source or class unless others are given."""
-    request = told.request(constants or constants_of(told.source, told.device_class))
-    return Prediction(value_of(request, told), bound_of(told), regime_of(request, told), told.approximate)
-
-
-def value_of(request: RequestTime, told: Measurement) -> float:
-    """Return the time or rate that the row's phase and unit ask for."""
-    seconds = {"prefill": request.ttft, "decode": request.tpot}.get(told.phase, request.seconds)
-    if told.unit in SECONDS:
-        return seconds / SECONDS[told.unit]
-    tokens = {"prefill": told.input_len, "decode": 1}.get(told.phase, told.output_len)
-    return told.batch * tokens / seconds
-
-
-def bound_of(told: Measurement) -> float | None:
-    """Return the value at efficiency 1 and without overhead, or None where it is not known."""
-    if told.machine.peak is None and _arithmetic_may_bind(told):
-        return None
-    return value_of(told.request(IDEAL), told)
-
-
-def regime_of(request: RequestTime, told: Measurement) -> str:
-    """Return what takes most of the row's time."""
-    if told.phase == "prefill" or request.decode is None:
-        return request.prefill.regime
-    decode_seconds = (request.new_tokens - 1) * request.decode.seconds
-    return (request.decode if told.phase == "decode" or decode_seconds > request.ttft else request.prefill).regime
+        return work_of(
+            self.shape, n_queries, n_keys, batch=self.batch, dtype=self.dtype, weight_bytes=self.weights_read
+        )
 
 
 def read_row(row: Mapping[str, str]) -> Measurement:
@@ -170,13 +102,15 @@ def read_row(row: Mapping[str, str]) -> Measurement:
     name, word = split_model(row["model"])
     params = _number(row, "params", optional=True)
     shape, approximate = _shape(name, row["model"], params)
-    machine, kind = _machine(row, word)
+    machine, ceiling, kind = _machines(row, word)
     measured = Measurement(
         source=row["source"].strip(),
         shape=shape,
         approximate=approximate,
         weights_read=_weights_read(_number(row, "weight_bytes", optional=True), word, shape, row["model"]),
+        dtype="float8" if word.lower() in FLOAT8_WORDS else "float16",
         machine=machine,
+        ceiling=ceiling,
         device_class=class_of(row["source"], word, kind),
         phase=phase,
         batch=_whole(row, "batch", least=1),
@@ -187,6 +121,11 @@ def read_row(row: Mapping[str, str]) -> Measurement:
     if phase == "decode" and measured.output_len < 2:
         raise ValueError("a decode row needs output_len of at least 2: the first token comes out of prefill")
     return measured
+
+
+def tokens_of(told: Measurement) -> int:
+    """Return the tokens of one sequence that a rate of the row counts."""
+    return {"prefill": told.input_len, "decode": 1}.get(told.phase, told.output_len)
 
 
 def split_model(text: str) -> tuple[str, str]:
@@ -206,7 +145,8 @@ def _shape(name: str, whole: str, params: float | None) -> tuple[Shape, bool]:
     return known.nearest_model(params).shape.scaled(params), True
 
 
-def _machine(row: Mapping[str, str], word: str) -> tuple[Machine, str]:
+def _machines(row: Mapping[str, str], word: str) -> tuple[Machine, Machine, str]:
+    """Return the machine that constants are shares of, the one that nothing exceeds, and the kind of device."""
     count, name, note = known.read_hardware(row["hardware"])
     peak, bandwidth = _number(row, "peak_flops", optional=True), _number(row, "peak_bw", optional=True)
     try:
@@ -214,12 +154,14 @@ def _machine(row: Mapping[str, str], word: str) -> tuple[Machine, str]:
     except ValueError:
         if bandwidth is None:
             known.find_device(name)  # raises, and lists what is known
-        return Machine(peak, bandwidth, count, _cores(note)), kind_of(name)
-    if peak is None:
-        rate = device.float8_peak if word.lower() in ("fp8", "float8") else device.peak
-        peak = None if rate is None else count * rate
-    cores = _cores(note) or device.gpu_cores
-    return Machine(peak, bandwidth or count * device.bandwidth, count, cores), device.kind
+        machine = Machine(peak, bandwidth, count, _cores(note))
+        return machine, machine, kind_of(name)
+    rate, ceiling = device.peak, device.ceiling(integers=bool(INTEGER_WORD.match(word)))
+    if word.lower() in FLOAT8_WORDS:
+        rate = ceiling = device.float8_peak
+    bandwidth, cores = bandwidth or count * device.bandwidth, _cores(note) or device.gpu_cores
+    machines = (Machine(peak or (per and count * per), bandwidth, count, cores) for per in (rate, ceiling))
+    return *machines, device.kind
 
 
 def _cores(note: str) -> int | None:
@@ -239,11 +181,6 @@ def _weights_read(told: float | None, word: str, shape: Shape, model: str) -> fl
         told = bytes_of(shape.params, bits)
     looked_up_is_in = bits is None or bits != 16 or told > 2 * shape.params_read * 1.008
     return told * shape.params_read / shape.params if looked_up_is_in else told
-
-
-def _arithmetic_may_bind(told: Measurement) -> bool:
-    passes = [work for work in (told.prefill, told.decode) if work is not None]
-    return any(work.flops > SURELY_MEMORY_BOUND * work.bytes for work in passes)
 
 
 def _number(row: Mapping[str, str], name: str, *, optional: bool = False) -> float | None:

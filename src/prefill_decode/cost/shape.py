@@ -31,7 +31,7 @@ DTYPES = {
     "float32": Dtype(32, 32, "float32"),
     "float16": Dtype(16, 16, "float16"),
     "bfloat16": Dtype(16, 16, "float16"),
-    "float8": Dtype(8, 16, "float8"),
+    "float8": Dtype(8, 8, "float8"),  # the cache too, as engines do that multiply in 8 bits
     "int8": Dtype(8, 16, "float16"),
     "int4": Dtype(4, 16, "float16"),
 }
@@ -155,7 +155,13 @@ class Shape:
 
     def scaled(self, params: float) -> Shape:
         """Return a shape of about so many parameters for a model not known: depth and widths grow by one factor."""
-        factor = (params / self.params) ** (1 / 3)
+        grown, factor = self, 1.0
+        for _ in range(20):  # what grows with the third power of the factor and what with the first settles quickly
+            factor *= (params / grown.params) ** (1 / 3)
+            grown = self._grown(factor)
+        return grown
+
+    def _grown(self, factor: float) -> Shape:
         kv_heads = max(1, round(self.kv_heads * factor))
         return replace(
             self,
