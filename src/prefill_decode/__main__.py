@@ -1,4 +1,4 @@
-"""Command line: continue a phrase and print what every pass did."""
+"""Command line: continue a phrase and print what every pass did; or, with ``cost`` as the first word, estimate one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import NoReturn
 import numpy as np
 
 from . import smollm2, toy
+from .cost import command as cost
 from .generate import Generation, Pass, check_request, generate
 
 PROG = "prefill_decode"
@@ -21,7 +22,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print one line on standard error and leave with status 2."""
-        self.exit(2, f"{PROG}: error: {message} (see python -m {PROG} --help)\n")
+        self.exit(2, f"{PROG}: error: {message} (see {self.prog} --help)\n")
 
 
 def build_parser() -> Parser:
@@ -29,7 +30,10 @@ def build_parser() -> Parser:
     parser = Parser(
         prog=f"python -m {PROG}",
         description="Continue a phrase with SmolLM2-135M-Instruct, in NumPy, and print what every pass did.",
-        epilog="A phrase that begins with a dash goes after --.",
+        epilog=(
+            f"A phrase that begins with a dash goes after --. python -m {PROG} cost --help: what a request costs on a "
+            "device you do not have."
+        ),
     )
     parser.add_argument("phrase", help="the phrase to continue; - reads it from standard input")
     parser.add_argument("--max-new-tokens", type=int, default=16, metavar="M", help="at most so many (default: 16)")
@@ -42,12 +46,25 @@ def build_parser() -> Parser:
     return parser
 
 
+def build_cost_parser() -> Parser:
+    """Return the parser of the command ``cost``."""
+    parser = Parser(
+        prog=f"python -m {PROG} cost",
+        description="Estimate a batch of requests on a device: does it fit, how fast, how sure.",
+        epilog=f'To continue the phrase "cost": python -m {PROG} -- cost',
+    )
+    cost.add_arguments(parser)
+    return parser
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status."""
-    parser = build_parser()
-    args = parser.parse_args(argv)
+    argv = sys.argv[1:] if argv is None else argv
+    is_cost = argv[:1] == ["cost"]  # a command only as the first word: "-- cost" is a phrase
+    parser = build_cost_parser() if is_cost else build_parser()
+    args = parser.parse_args(argv[1:] if is_cost else argv)
     try:
-        run(args)
+        (cost.run if is_cost else run)(args)
     except (ValueError, smollm2.WeightsError) as error:
         parser.error(str(error))
     except KeyboardInterrupt:

@@ -8,7 +8,7 @@ import pytest
 
 from prefill_decode.cost import Constants, fit
 from prefill_decode.cost.classes import FITTED, class_of, constants_of, fitted
-from prefill_decode.cost.predictions import value_of
+from prefill_decode.cost.predictions import predict_measurement, value_of
 from prefill_decode.cost.published import MEASURED, halves, published
 from prefill_decode.cost.search import Times, search
 
@@ -33,7 +33,7 @@ def test_what_is_judged_does_not_reach_the_fit(monkeypatch):
     seen = []
     monkeypatch.setattr(fit, "published", lambda: ROWS)
     monkeypatch.setattr(fit, "fit", lambda rows: seen.extend(rows) or {"sources": {}, "classes": {}, "all": {}})
-    monkeypatch.setattr(fit, "unseen", lambda rows: {})
+    monkeypatch.setattr(fit, "unseen", lambda rows: [])
     monkeypatch.setattr(fit, "errors", lambda rows, **_: {})
     monkeypatch.setattr(fit, "FITTED", type(FITTED)(os.devnull))
     fit.main()
@@ -66,9 +66,18 @@ def test_the_search_times_rows_as_the_model_does():
 def test_errors_are_told_by_source_with_their_worst_row():
     _, to_judge = halves(ROWS)
     told = fit.errors(to_judge)
-    assert sum(source["n"] for source in told.values()) == len(to_judge)
+    assert sum(source.n for source in told.values()) == len(to_judge)
     for source in told.values():
-        assert source["median"] <= source["largest"] == abs(source["worst"].error)
+        assert source.median <= source.largest == abs(source.worst.error)
+
+
+def test_a_source_left_out_is_predicted_from_the_others():
+    torchao = [row for row in ROWS if row.told.source.startswith("torchao")]
+    others = [row for row in ROWS if row.told.source.startswith("FasterTransformer")]
+    left_out = fit.unseen([*torchao, *others])
+    constants = fit.fit_classes(others)[1][torchao[0].told.device_class]
+    expected = [predict_measurement(row.told, constants).value / row.value - 1 for row in torchao]
+    assert [error for row, error in left_out if row in torchao] == expected
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from statistics import median
 
 from tqdm import tqdm
@@ -16,11 +16,21 @@ from .published import Row, halves, published
 from .search import START, search
 
 
+def by_source(row: Row) -> str:
+    """Return the source of a row: a key to group by."""
+    return row.told.source
+
+
+def by_class(row: Row) -> str:
+    """Return the class of engine and device of a row: a key to group by."""
+    return row.told.device_class
+
+
 def fit(rows: Sequence[Row]) -> dict:
     """Return the constants of all rows, of each class, and of each source in each class."""
     everything, classes = fit_classes(rows)
     sources: dict[str, dict] = {}
-    for (source, name), group in _groups(rows, lambda row: (row.told.source, row.told.device_class)).items():
+    for (source, name), group in _groups(rows, lambda row: (by_source(row), by_class(row))).items():
         sources.setdefault(source, {})[name] = _as_json(search(group, classes[name]))
     return {
         "all": _as_json(everything),
@@ -32,38 +42,49 @@ def fit(rows: Sequence[Row]) -> dict:
 def fit_classes(rows: Sequence[Row]) -> tuple[Constants, dict[str, Constants]]:
     """Return the constants of all rows, and of each class of engine and device."""
     everything = search(rows, START)
-    by_class = _groups(rows, lambda row: row.told.device_class)
-    return everything, {name: search(group, everything) for name, group in by_class.items()}
+    return everything, {name: search(group, everything) for name, group in _groups(rows, by_class).items()}
 
 
-def errors(rows: Iterable[Row], key: Callable[[Row], str] = lambda row: row.told.source) -> dict[str, dict]:
-    """Return, by source: n, the median and the largest |predicted / measured - 1|, and the row of the largest."""
-    return {name: _summary(group, [row.error for row in group]) for name, group in _groups(list(rows), key).items()}
+@dataclass(frozen=True)
+class Errors:
+    """How far predictions of some rows are off: |predicted / measured - 1|."""
+
+    n: int
+    median: float
+    largest: float
+    worst: Row
 
 
-def unseen(rows: Sequence[Row]) -> dict[str, dict]:
-    """Return the same where nothing of a source was seen: its rows with constants of their class from other sources."""
-    found = {}
-    for source in tqdm(sorted({row.told.source for row in rows}), desc="sources left out", leave=False, disable=None):
-        everything, classes = fit_classes([row for row in rows if row.told.source != source])
-        group = [row for row in rows if row.told.source == source]
-        constants = [nearest(row.told.device_class, classes, everything) for row in group]
-        misses = [
-            predict_measurement(row.told, one).value / row.value - 1 for row, one in zip(group, constants, strict=True)
-        ]
-        found[source] = _summary(group, misses)
+def errors(rows: Iterable[Row], by: Callable[[Row], str] = by_source) -> dict[str, Errors]:
+    """Return the errors of rows, by source or by class, each predicted with the constants of its source."""
+    return summarise([(row, row.error) for row in rows], by)
+
+
+def unseen(rows: Sequence[Row]) -> list[tuple[Row, float]]:
+    """Return each row and its error where nothing of its source was seen: constants of its class, from others."""
+    found = []
+    for source in tqdm(sorted({by_source(row) for row in rows}), desc="sources left out", leave=False, disable=None):
+        everything, classes = fit_classes([row for row in rows if by_source(row) != source])
+        for row in rows:
+            if by_source(row) == source:
+                constants = nearest(by_class(row), classes, everything)
+                found.append((row, predict_measurement(row.told, constants).value / row.value - 1))
     return found
 
 
-def _summary(rows: Sequence[Row], misses: Sequence[float]) -> dict:
-    largest, worst = max(zip(map(abs, misses), rows, strict=True), key=lambda pair: pair[0])
-    return {"n": len(rows), "median": median(map(abs, misses)), "largest": largest, "worst": worst}
+def summarise(misses: Iterable[tuple[Row, float]], by: Callable[[Row], str]) -> dict[str, Errors]:
+    """Return the errors of rows in groups."""
+    summaries = {}
+    for name, group in _groups(misses, lambda miss: by(miss[0])).items():
+        worst, largest = max(group, key=lambda miss: abs(miss[1]))
+        summaries[name] = Errors(len(group), median(abs(miss) for _, miss in group), abs(largest), worst)
+    return summaries
 
 
-def _groups(rows: Sequence[Row], key) -> dict:
+def _groups(items: Iterable, key: Callable) -> dict:
     groups: dict = {}
-    for row in rows:
-        groups.setdefault(key(row), []).append(row)
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
     return dict(sorted(groups.items()))
 
 
@@ -72,23 +93,24 @@ def _as_json(constants: Constants) -> dict[str, float]:
 
 
 def main() -> None:
-    """Fit, write the constants and what they are worth, print the errors on both halves."""
+    """Fit, write the constants and what they are worth where a source was not seen, print the errors."""
     rows = published()
     to_fit, to_judge = halves(rows)
+    left_out = unseen(rows)
     found = fit(to_fit)
-    FITTED.write_text(json.dumps(found, indent=1) + "\n", "utf-8")  # what follows predicts with them
-    fitted.cache_clear()
-    by_class = errors(to_judge, key=lambda row: row.told.device_class)
-    found["judged"] = {name: _told(summary) for name, summary in by_class.items()}
-    found["unseen"] = {name: _told(summary) for name, summary in unseen(rows).items()}
+    found["unseen"] = {
+        name: {group: _told(told) for group, told in summarise(left_out, by).items()}
+        for name, by in (("sources", by_source), ("classes", by_class))
+    }
     FITTED.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+    fitted.cache_clear()
     for source, told in errors(to_judge).items():
-        elsewhere = found["unseen"][source]["median"]
-        print(f"{told['median']:7.1%} judged, {elsewhere:7.1%} unseen, n = {told['n']:3} {source}")
+        elsewhere = found["unseen"]["sources"][source]["median"]
+        print(f"{told.median:7.1%} judged, {elsewhere:7.1%} unseen, n = {told.n:3} {source}")
 
 
-def _told(summary: dict) -> dict:
-    return {"n": summary["n"], "median": round(summary["median"], 3), "largest": round(summary["largest"], 3)}
+def _told(told: Errors) -> dict:
+    return {"n": told.n, "median": round(told.median, 3), "largest": round(told.largest, 3)}
 
 
 if __name__ == "__main__":
