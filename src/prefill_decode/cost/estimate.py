@@ -135,7 +135,7 @@ def _hardware(device: str, dtype: str, engine: str | None) -> tuple[str, Machine
             machine,
             memory,
             IDEAL,
-            Trust("rates measured just now, nothing held against them", None, None, None),
+            Trust("rates measured just now, overheads not", None, None, None),
         )
     count, name, _ = known.read_hardware(device)
     found = known.find_device(name)
