@@ -72,6 +72,11 @@ def value_of(request: RequestTime, told: Measurement) -> float:
     return told.batch * tokens_of(told) / seconds
 
 
+def seconds_of(value: float, told: Measurement) -> float:
+    """Return the seconds that a time or a rate in the row's unit stands for: the inverse of ``value_of``."""
+    return value * SECONDS[told.unit] if told.unit in SECONDS else told.batch * tokens_of(told) / value
+
+
 def bound_of(told: Measurement) -> float | None:
     """Return the value at efficiency 1 and without overhead, or None where it is not known."""
     if told.machine.peak is None and _arithmetic_may_bind(told):

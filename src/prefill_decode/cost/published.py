@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from statistics import mean
 
-from .predictions import predict_measurement
+from .predictions import predict_measurement, seconds_of
 from .rows import COLUMNS, Measurement, read_row
 
 MEASURED = Path(__file__).parent / "measured.csv"
@@ -22,6 +22,16 @@ class Row:
     told: Measurement
     value: float
     label: str
+
+    @property
+    def seconds(self) -> float:
+        """What was measured, as a time."""
+        return seconds_of(self.value, self.told)
+
+    @property
+    def predicted_seconds(self) -> float:
+        """What is predicted, as a time."""
+        return seconds_of(predict_measurement(self.told).value, self.told)
 
     @property
     def error(self) -> float:

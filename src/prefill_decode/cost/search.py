@@ -10,7 +10,7 @@ import numpy as np
 
 from .latency import IDEAL, Constants, PassTime
 from .published import Row
-from .rows import SECONDS, Measurement, tokens_of
+from .rows import Measurement
 
 START = Constants(compute=0.6, memory=0.75, overhead=60e-6, prefill_overhead=200e-6, sync=60e-6)
 GRID = {
@@ -56,7 +56,7 @@ class Times:
         self.layers = np.array([row.told.shape.layers for row in rows])
         self.apart = np.array([1 - 1 / row.told.machine.count for row in rows])
         self.has_peak = np.array([row.told.machine.peak is not None for row in rows])
-        self.measured = np.array([_measured_seconds(row) for row in rows])
+        self.measured = np.array([row.seconds for row in rows])
 
     def seconds(self, constants: Constants) -> np.ndarray:
         """Return the predicted seconds of what each row measures."""
@@ -93,8 +93,3 @@ def _count(told: Measurement, prefill: bool) -> int:
     if told.phase in ("prefill", "decode"):
         return int(prefill == (told.phase == "prefill"))
     return 1 if prefill else told.output_len - 1
-
-
-def _measured_seconds(row: Row) -> float:
-    told = row.told
-    return row.value * SECONDS[told.unit] if told.unit in SECONDS else told.batch * tokens_of(told) / row.value

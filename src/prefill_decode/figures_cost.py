@@ -1,0 +1,129 @@
+"""Figures of the section on cost: predictions held against measurements, and times of the recorded machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from .figures import STYLE, Picture, palette, picture
+
+MARKERS = {"prefill": ("s", "prefill"), "decode": ("o", "decode"), "whole request": ("^", "ink-muted")}
+
+
+def predicted_against_measured(points: Mapping[str, Sequence[tuple[float, float]]]) -> Picture:
+    """Draw one mark a measurement: its time, and the time predicted for it.
+
+    Parameters
+    ----------
+    points : mapping of {"prefill", "decode", "whole request"} to sequence of (float, float)
+        Measured and predicted milliseconds.
+    """
+    fig, ax = _axes(6.4, 5.2)
+    every = [value for pairs in points.values() for pair in pairs for value in pair]
+    low, high = min(every) / 1.5, max(every) * 1.5
+    ax.fill_between([low, high], [low * 0.75, high * 0.75], [low * 1.25, high * 1.25], color=palette()["hatch"], lw=0)
+    ax.plot([low, high], [low, high], color=palette()["ink-muted"], lw=1)
+    for name, pairs in points.items():
+        marker, colour = MARKERS[name]
+        measured, predicted = zip(*pairs, strict=True)
+        ax.plot(
+            measured,
+            predicted,
+            marker,
+            color=palette()[colour],
+            mfc="none",
+            ms=6,
+            mew=1.3,
+            label=f"{name} ({len(pairs)})",
+        )
+    ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high))
+    ax.set_xlabel("measured, ms")
+    ax.set_ylabel("predicted, ms")
+    ax.legend(frameon=False, loc="upper left")
+    _plain_numbers(ax)
+    within = sum(0.75 <= predicted / measured <= 1.25 for pairs in points.values() for measured, predicted in pairs)
+    counted = ", ".join(f"{len(pairs)} {name}" for name, pairs in points.items())
+    n = sum(map(len, points.values()))
+    alt = f"Predicted against measured times of {n} rows ({counted}): {within} lie within 25 % of what was measured."
+    return picture(fig, alt)
+
+
+def passes_with_and_without(
+    lengths: Sequence[int], with_cache: Sequence[float], without: Mapping[int, float]
+) -> Picture:
+    """Draw what one more token takes after n, with a cache and without.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+        Tokens before it.
+    with_cache : sequence of float
+        Milliseconds, one a length.
+    without : mapping of int to float
+        Length to milliseconds, where it was measured.
+    """
+    fig, ax = _axes(6.4, 3.9)
+    ax.plot(*zip(*without.items(), strict=True), "s--", color=palette()["ink-muted"], label="without: all rows again")
+    ax.plot(lengths, with_cache, "o-", color=palette()["decode"], label="with a cache: one row")
+    ax.set(xscale="log", yscale="log")
+    ax.set_xticks(lengths, [f"{n:,}" for n in lengths])
+    ax.set_xlabel("tokens before the new one")
+    ax.set_ylabel("ms for one more token")
+    ax.legend(frameon=False)
+    _plain_numbers(ax, x=False)
+    last = max(without)
+    alt = (
+        f"Milliseconds for one more token against the tokens before it. With a cache {with_cache[0]:.0f} ms after "
+        f"{lengths[0]:,} tokens and {with_cache[-1]:.0f} ms after {lengths[-1]:,}; without one "
+        f"{without[min(without)]:.0f} ms after {min(without):,} and {without[last]:,.0f} ms after {last:,}."
+    )
+    return picture(fig, alt)
+
+
+def prefill_rates(lengths: Sequence[int], rates: Mapping[str, Sequence[float]]) -> Picture:
+    """Draw prefill tokens a second against the length of the prompt.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+    rates : mapping of str to sequence of float
+        Who computes, to tokens a second, one a length; the first one is ours.
+    """
+    fig, ax = _axes(6.4, 3.9)
+    styles = ["o-", "s--", "^:", "D-."]
+    for (name, values), style in zip(rates.items(), styles, strict=False):
+        ours = name == next(iter(rates))
+        colour = palette()["prefill" if ours else "ink-muted"]
+        ax.plot(lengths[: len(values)], values, style, color=colour, label=name, lw=2 if ours else 1.2)
+    ax.set(xscale="log", ylim=(0, None))
+    ax.set_xticks(lengths, [f"{n:,}" for n in lengths])
+    ax.set_xlabel("tokens of the prompt")
+    ax.set_ylabel("prefill, tokens a second")
+    ax.legend(frameon=False)
+    told = "; ".join(f"{name} {values[0]:.0f} to {values[-1]:.0f}" for name, values in rates.items())
+    alt = f"Prefill tokens a second over prompts of {lengths[0]:,} to {lengths[-1]:,} tokens: {told}."
+    return picture(fig, alt)
+
+
+def _axes(width: float, height: float) -> tuple[Figure, Axes]:
+    with mpl.rc_context(STYLE):
+        fig = Figure(figsize=(width, height), layout="constrained")
+        ax = fig.subplots()
+    ax.spines[["top", "right"]].set_visible(False)
+    for spine in ax.spines.values():
+        spine.set_color(palette()["line"])
+    ax.tick_params(which="both", color=palette()["line"])
+    return fig, ax
+
+
+def _plain_numbers(ax: Axes, *, x: bool = True) -> None:
+    """Write 0.1, 10 and 1,000 on logarithmic axes instead of powers of ten."""
+    for axis in (ax.xaxis, ax.yaxis) if x else (ax.yaxis,):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.15g}"))
+        axis.set_minor_formatter(NullFormatter())
+    if not x:
+        ax.xaxis.set_minor_formatter(NullFormatter())
