@@ -72,6 +72,11 @@ def _close(expected: object) -> Callable[[object], bool]:
     return is_right
 
 
+def _within(share: float, expected: float) -> Callable[[object], bool]:
+    """Accept what rounding leaves of a number."""
+    return lambda answer: abs(float(answer) - expected) <= share * expected
+
+
 pairs_of_a_prompt = exercise(
     _close(100 * 101 // 2),
     "1 + 2 + ... + n: every row adds one more than the row above.",
@@ -121,4 +126,29 @@ largest_square = exercise(
     lambda answer: 255 <= float(answer) < 256,
     "65,504 is the largest float16, and SmolLM2's hidden states go far beyond its square root.",
     "The largest float16 number is 65,504. What is the largest x whose square still fits?",
+)
+cache_in_gib = exercise(
+    _close(2 * 32 * 32 * 128 * 2 * 4096 / 2**30),
+    "2 x layers x KV heads x head width x bytes x entries is 2,147,483,648 bytes: 2 GiB, or 2.15 GB.",
+    "Count the bytes of one entry first (keys and values, every layer); a GiB is 2**30 bytes.",
+)
+least_tpot = exercise(
+    _within(0.01, 13.0 / 2039 * 1000),
+    "All weights cross the memory's edge once a pass; no engine is faster than that.",
+    "Every decode pass reads all weights: bytes divided by bytes a second, in milliseconds.",
+)
+rows_at_the_ridge = exercise(
+    _within(0.02, 312e12 / 2039e9),
+    "The ridge in FLOPs per byte is the number of rows: two bytes a weight, two FLOPs a weight and row.",
+    "Ridge = peak / bandwidth. How many FLOPs does one row bring for each byte of 16-bit weights?",
+)
+requests_that_fit = exercise(
+    _close(29),
+    "(Memory - weights) / cache, rounded down; an engine's own buffers come on top.",
+    "Take the weights off first; what is left is shared by the caches, and a started one does not fit.",
+)
+whole_request = exercise(
+    _close(120 + 50 * 8),
+    "One prefill and 50 decode passes: the first of the 51 tokens came with prefill.",
+    "How many of the 51 tokens come out of a decode pass?",
 )
