@@ -1,6 +1,8 @@
 """Widgets: Python computes, JavaScript shows. Each is one triplet `<name>.{py,js,css}`."""
 
 from prefill_decode.widgets.attention_grid import AttentionGrid
+from prefill_decode.widgets.ledger_table import LedgerTable
 from prefill_decode.widgets.prompt_explorer import PromptExplorer
+from prefill_decode.widgets.roofline import Roofline
 
-__all__ = ["AttentionGrid", "PromptExplorer"]
+__all__ = ["AttentionGrid", "LedgerTable", "PromptExplorer", "Roofline"]

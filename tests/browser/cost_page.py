@@ -1,0 +1,70 @@
+"""A page of cost widgets, put together by the book's own code, and the module of one of them on its own."""
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anywidget
+from playwright.sync_api import Browser, Page
+
+from prefill_decode.widgets.page_only import for_page
+
+ROOT = Path(__file__).parents[2]
+WIDGETS = ROOT / "src" / "prefill_decode" / "widgets"
+PHONE = {"width": 360, "height": 740}
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+from prefill_decode_book.widgets import bundle_script, bundle_styles  # noqa: E402, the path comes first
+
+
+def page_of(*widgets: anywidget.AnyWidget, mount: bool = True, head: str = "") -> str:
+    """Return a page as a reader opens it from the disk; unmounted, it is the page before its script ran."""
+    styles = (WIDGETS / "theme.css").read_text("utf-8") + bundle_styles(WIDGETS)
+    body = for_page("".join(widget._repr_mimebundle_()[0]["text/html"] for widget in widgets))
+    script = f"<script>{bundle_script(WIDGETS)}</script>" if mount else ""
+    start = f'<!doctype html><html lang="en" data-mode="auto"><meta charset="utf-8"><style>{styles}</style>{head}'
+    return f"{start}<body>{body}{script}</body></html>"
+
+
+@contextmanager
+def opener(browser: Browser, folder: Path) -> Iterator[Callable[..., Page]]:
+    """Yield a function that opens a page of widgets from the disk; no other host, no word on the console."""
+    contexts, said = [], []
+
+    def open_page(*widgets: anywidget.AnyWidget, mount: bool = True, head: str = "", **options: object) -> Page:
+        path = folder / f"{len(contexts)}.html"
+        path.write_text(page_of(*widgets, mount=mount, head=head), encoding="utf-8")
+        contexts.append(browser.new_context(**options))
+        page = contexts[-1].new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.route("**/*", lambda route: route.continue_() if route.request.url.startswith("file:") else route.abort())
+        page.goto(path.as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert said == []
+
+
+def load_module(page: Page, name: str) -> None:
+    """Put the exports of a widget's module into `window.module`."""
+    source = (WIDGETS / f"{name}.js").read_text("utf-8")
+    names = re.findall(r"^export (?:function|const) (\w+)", source, flags=re.M)
+    plain = re.sub(
+        r"^export default", "const main =", re.sub(r"^export (?=function|const)", "", source, flags=re.M), flags=re.M
+    )
+    page.add_script_tag(content=f"{{ {plain}\nwindow.module = {{ {', '.join(names)}, default: main }}; }}")
+
+
+# A notebook's model: what JavaScript sets is kept in `window.values`, what Python sets calls the view.
+LIVE = """values => {
+  const handlers = {};
+  window.values = values;
+  window.model = { get: n => values[n], on: (e, f) => { handlers[e] = f; }, off: (e) => { delete handlers[e]; },
+    save_changes() {}, set: (n, v) => { values[n] = v; handlers["change:" + n]?.(); } };
+  const el = document.body.appendChild(document.createElement("div"));
+  window.unmount = window.module.default.render({ model: window.model, el });
+}"""
