@@ -7,6 +7,7 @@ One module a concern, each using the ones before it::
     counted      the same by execution
     latency      seconds of a pass on a machine
     request      seconds of a request, what fits on a device
+    stall        several requests on one engine: who waits for whose prompt
     known        published models and devices by name
     classes      which constants apply to an engine and a device
     rows         a row of a table of measurements, read and looked up
@@ -21,18 +22,22 @@ from .ledgers import Bytes, Flops, Ledger, ledger
 from .predictions import Prediction, predict
 from .request import RequestTime, fits, largest_batch, request_time
 from .shape import DTYPES, Shape
+from .stall import EnginePass, Request, Simulation, simulate
 
 __all__ = [
     "DTYPES",
     "IDEAL",
     "Bytes",
     "Constants",
+    "EnginePass",
     "Flops",
     "Ledger",
     "Machine",
     "Prediction",
+    "Request",
     "RequestTime",
     "Shape",
+    "Simulation",
     "count_pass",
     "fits",
     "largest_batch",
@@ -40,5 +45,6 @@ __all__ = [
     "pass_time",
     "predict",
     "request_time",
+    "simulate",
     "work_of",
 ]

@@ -2,7 +2,8 @@
 
 from prefill_decode.widgets.attention_grid import AttentionGrid
 from prefill_decode.widgets.ledger_table import LedgerTable
+from prefill_decode.widgets.pass_timeline import PassTimeline
 from prefill_decode.widgets.prompt_explorer import PromptExplorer
 from prefill_decode.widgets.roofline import Roofline
 
-__all__ = ["AttentionGrid", "LedgerTable", "PromptExplorer", "Roofline"]
+__all__ = ["AttentionGrid", "LedgerTable", "PassTimeline", "PromptExplorer", "Roofline"]
