@@ -12,6 +12,6 @@ DEVICES = {
     "Slow memory": {"peak": 2e12, "bandwidth": 0.05e12, "memory": 4e9, "float32_peak": 1e12},
     "Slow chip": {"peak": 0.3e12, "bandwidth": 0.4e12, "memory": 16e9, "float32_peak": None},
 }
-CONSTANTS = Constants(0.6, 0.75, 40e-6)
-EACH = {name: Constants(0.5 + i / 10, 0.9 - i / 10, i * 1e-5) for i, name in enumerate(DEVICES)}
+CONSTANTS = Constants(0.6, 0.75, 40e-6, 90e-6)
+EACH = {name: Constants(0.5 + i / 10, 0.9 - i / 10, i * 1e-5, i * 3e-5) for i, name in enumerate(DEVICES)}
 COUNTED = {"SmolLM2, float32": (SMOLLM2, "float32"), "Llama-3-8B, 16 bits": (LLAMA, "float16")}

@@ -12,7 +12,7 @@ BYTES_ONLY = Machine(peak=1e30, bandwidth=1.0)  # a byte takes a second, arithme
 FLOPS_ONLY = Machine(peak=1.0, bandwidth=1e30)
 LLAMA = Shape(4096, 32, 32, 8, 128, 14336, 128256, tied_head=False, vectors=65 * 4096)
 H100 = Machine(989.4e12, 3.35e12)
-REACHED = Constants(0.6, 0.7, overhead=20e-6)
+REACHED = Constants(0.6, 0.7, overhead=20e-6, prefill_overhead=20e-6)
 CROWD = [Request(0, 512, 90), Request(0.02, 1024, 90), Request(0.1, 8192, 20)]
 LONG = 2
 
@@ -71,7 +71,7 @@ def test_nobody_joins_a_pass_that_runs():
 
 
 def test_overhead_is_paid_once_a_pass():
-    slow = Constants(1, 1, overhead=100)
+    slow = Constants(1, 1, overhead=7, prefill_overhead=100)
     run = simulate(TINY, BYTES_ONLY, slow, [Request(0, 3, 1), Request(0, 1, 1)])
     assert run.passes[0].seconds == 138
 

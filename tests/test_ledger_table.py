@@ -192,7 +192,10 @@ def test_names_are_text_and_nothing_is_foreign():
         ({"model": "GPT-9"}, "unknown model 'GPT-9': expected one of SmolLM2, float32, Llama-3-8B"),
         ({"n": 3}, "n = 3: expected one of the lengths 1, 2, 4"),
         ({"shapes": {"x": (SMOLLM2, "float7")}}, "model 'x': unknown dtype 'float7'"),
-        ({"shapes": {"x": (Shape(8, 1, 1, 1, 8, 8, 8, latent_kv=4), "float16")}}, "model 'x': the FLOPs of a latent"),
+        (
+            {"shapes": {"x": (Shape(8, 1, 1, 1, 8, 8, 8, latent_kv=4), "float16")}},
+            "model 'x': a shape with a latent cache",
+        ),
     ],
 )
 def test_bad_input_is_one_clear_line(options, message):

@@ -5,7 +5,7 @@ from prefill_decode.widgets import PassTimeline
 
 LLAMA = Shape(4096, 32, 32, 8, 128, 14336, 128256, tied_head=False, vectors=65 * 4096)
 H100 = Machine(989.4e12, 3.35e12)
-REACHED = Constants(0.6, 0.7, overhead=20e-6)
+REACHED = Constants(0.6, 0.7, overhead=20e-6, prefill_overhead=20e-6)
 REQUESTS = (Request(0, 512, 110), Request(0.02, 1024, 110), Request(0.1, 8192, 20))
 CHUNKS = (None, 2048, 512, 128)
 TOKENS = ["The", " cat", " sat", " on", " a", " mat"]

@@ -8,7 +8,7 @@ const NAMES = { prompt_len: "Prompt length", batch: "Batch" };
 const PREFIXES = ["", "k", "M", "G", "T", "P", "E", "Z"];
 const PLOT_HEIGHT = 300; // px, as in roofline.css
 const LINE = 16; // px
-const IDEAL = { compute: 1, reach: 1, overhead: 0 };
+const IDEAL = { compute: 1, reach: 1, overhead: 0, prefillOverhead: 0 };
 
 export function count(number) {
   return number.toLocaleString("en-US");
@@ -76,10 +76,11 @@ export function intensityOf(work) {
 }
 
 /** Seconds of a pass: overhead, and the slower of arithmetic and memory traffic. */
-export function secondsOf(work, rate, device, reached, layers) {
+export function secondsOf(work, rate, device, reached, layers, isPrefill) {
   const bytes = work.weights + work.read + work.written;
   const arithmetic = work.flops / (reached.compute * rate);
-  return layers * reached.overhead + Math.max(arithmetic, bytes / (reached.reach * device.bandwidth));
+  const overhead = isPrefill ? reached.prefillOverhead : reached.overhead;
+  return layers * overhead + Math.max(arithmetic, bytes / (reached.reach * device.bandwidth));
 }
 
 export function promptAtRidge(model, dtype, ridge) {
@@ -106,14 +107,14 @@ export function readingOf(data, choice) {
   const rate = device.rates[dtype.rate];
   const ridge = rate / device.bandwidth;
   const m = data.newTokens;
-  const seconds = (work, reached) => secondsOf(work, rate, device, reached, model.layers);
-  const pass = (rows, keys) => {
+  const pass = (rows, keys, isPrefill) => {
+    const seconds = (work, reached) => secondsOf(work, rate, device, reached, model.layers, isPrefill);
     const work = workOf(model, dtype, rows, keys, batch);
     const intensity = intensityOf(work);
     const bound = intensity >= ridge ? "compute" : "memory";
     return { work, intensity, bound, least: seconds(work, IDEAL), about: seconds(work, device) };
   };
-  const [prefill, decode, mean] = [pass(n, n), pass(1, n + 1), pass(1, n + m / 2)];
+  const [prefill, decode, mean] = [pass(n, n, true), pass(1, n + 1, false), pass(1, n + m / 2, false)];
   const one = workOf(model, dtype, 1, n + 1, 1);
   const weights = Math.ceil((model.stored * dtype.weight) / 8);
   const cacheOfOne = (model.kv * (n + m - 1) * dtype.value) / 8;
@@ -204,11 +205,12 @@ function memoryTexts(reading) {
 }
 
 function reachedText(data, choice) {
-  const { compute, reach, overhead } = data.devices[choice.device];
+  const { compute, reach, overhead, prefillOverhead } = data.devices[choice.device];
+  const waits = (seconds) => digits(1000 * data.models[choice.model].layers * seconds);
   const judged = data.judged === null ? "not judged on measurements" : `on measurements: ${data.judged}`;
   return (
     `“About” counts on ${digits(100 * compute)} % of the peak, ${digits(100 * reach)} % of the bandwidth and ` +
-    `${digits(1000 * data.models[choice.model].layers * overhead)} ms of overhead a pass; ${judged}.`
+    `${waits(prefillOverhead)} ms of overhead in prefill and ${waits(overhead)} ms in a decode pass; ${judged}.`
   );
 }
 

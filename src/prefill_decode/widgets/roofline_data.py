@@ -80,6 +80,7 @@ def _device(name: str, device: Mapping[str, object], constants: Constants | Mapp
         "compute": reached.compute,
         "reach": reached.memory,
         "overhead": reached.overhead,
+        "prefillOverhead": reached.prefill_overhead,
     }
 
 

@@ -123,10 +123,11 @@ def _memory_texts(choice: Choice, reading: Reading) -> dict[str, str]:
 
 def _reached(data: dict, choice: Choice) -> str:
     device, layers = data["devices"][choice.device], data["models"][choice.model]["layers"]
+    waits = [digits(1000 * layers * device[name]) for name in ("prefillOverhead", "overhead")]
     judged = "not judged on measurements" if data["judged"] is None else f"on measurements: {data['judged']}"
     return (
         f"“About” counts on {digits(100 * device['compute'])} % of the peak, {digits(100 * device['reach'])} % of the"
-        f" bandwidth and {digits(1000 * layers * device['overhead'])} ms of overhead a pass; {judged}."
+        f" bandwidth and {waits[0]} ms of overhead in prefill and {waits[1]} ms in a decode pass; {judged}."
     )
 
 
