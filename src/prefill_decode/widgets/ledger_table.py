@@ -6,7 +6,8 @@ from pathlib import Path
 import anywidget
 import traitlets
 
-from prefill_decode.widgets.ledger_table_data import TELLING, Models, ledger_data
+from prefill_decode.widgets.ledger_table_answers import TELLING
+from prefill_decode.widgets.ledger_table_data import Models, ledger_data
 from prefill_decode.widgets.ledger_table_html import picture
 
 HERE = Path(__file__).parent

@@ -7,19 +7,17 @@ all the same.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 
-from prefill_decode.cost import Ledger, Shape, ledger
+from prefill_decode.cost import Ledger, Shape
+from prefill_decode.widgets.ledger_table_answers import Counted, answers, tokens
 from prefill_decode.widgets.quantities import count, digits, percent, short
 
 PHASES = ("prefill", "decode")
 FLOPS = ("q", "k", "v", "o", "scores", "values", "ffn", "head", "total")
 BYTES = ("weights", "kv_read", "kv_written", "activations", "total")
 HEADROOM = 1.2  # decades above the largest number, for a label
-LONGEST = 2**60  # tokens, beyond any crossing
-TELLING = 4096  # tokens: where the questions look that have no length of their own
 # The root's attributes, by the text whose digits they are.
 ATTRIBUTES = {
     "prefill-pairs": "prefill-pairs",
@@ -31,26 +29,6 @@ ATTRIBUTES = {
 }
 
 Models = Mapping[str, tuple[Shape, str]]
-
-
-@dataclass(frozen=True)
-class Counted:
-    """One model's ledgers: of prefill and of the decode pass after it, for each length."""
-
-    shape: Shape
-    dtype: str
-    lengths: tuple[int, ...]
-
-    def passes(self, n: int) -> dict[str, Ledger]:
-        """Return the ledgers of both passes."""
-        return {
-            "prefill": ledger(self.shape, n, n, dtype=self.dtype),
-            "decode": ledger(self.shape, 1, n + 1, dtype=self.dtype),
-        }
-
-    def first(self, holds: Callable[[dict[str, Ledger]], bool]) -> int:
-        """Return the smallest n whose ledgers are so; it must hold for every n after it."""
-        return bisect_left(range(1, LONGEST), True, key=lambda n: holds(self.passes(n))) + 1
 
 
 def ledger_data(shapes: Models, lengths: Sequence[int]) -> dict:
@@ -85,7 +63,7 @@ def _counted(name: str, entry: tuple[Shape, str], lengths: tuple[int, ...]) -> C
     return model
 
 
-def _axes(models: Sequence[Counted]) -> dict:
+def _axes(models: Iterable[Counted]) -> dict:
     """Return the ends of the picture: lengths, and bytes in powers of ten that hold every model's weights and cache."""
     read = [
         moved
@@ -93,7 +71,7 @@ def _axes(models: Sequence[Counted]) -> dict:
         for n in (model.lengths[0], model.lengths[-1])
         for moved in (model.passes(n)["decode"].bytes.weights, model.passes(n)["decode"].bytes.kv_read)
     ]
-    return {"bytes": [math.floor(math.log10(min(read))), math.log10(max(read)) + HEADROOM]}
+    return {"bytes": [math.floor(math.log10(min(read))), round(math.log10(max(read)) + HEADROOM, 3)]}
 
 
 def _model(model: Counted, axes: dict) -> dict:
@@ -104,13 +82,13 @@ def _model(model: Counted, axes: dict) -> dict:
             for name, value in entries.items():
                 columns[kind].setdefault(name, []).append(value)
     cross = model.first(lambda both: both["decode"].bytes.kv_read > both["decode"].bytes.weights)
-    columns["texts"] |= {"cross-name": ["cache outweighs weights"], "cross-at": [f"from {_tokens(cross)} on"]}
+    columns["texts"] |= {"cross-name": ["cache outweighs weights"], "cross-at": [f"from {tokens(cross)} on"]}
     columns["places"] |= {name: [place] for name, place in _fixed_places(model, cross, axes).items()}
     shortened = {
         kind: {name: values[:1] if len(set(map(str, values))) == 1 else values for name, values in entries.items()}
         for kind, entries in columns.items()
     }
-    return {**shortened, "answers": _answers(model, cross)}
+    return {**shortened, "answers": answers(model, cross)}
 
 
 def numbers(counted: Ledger) -> dict[str, tuple[int, int, str]]:
@@ -126,7 +104,7 @@ def numbers(counted: Ledger) -> dict[str, tuple[int, int, str]]:
 
 
 def _texts(n: int, both: dict[str, Ledger]) -> dict[str, str]:
-    texts = {"prefill-head": f"prefill of {_tokens(n)}", "prefill-size": f"{count(n)} queries × {count(n)} keys"}
+    texts = {"prefill-head": f"prefill of {tokens(n)}", "prefill-size": f"{count(n)} queries × {count(n)} keys"}
     texts |= {"decode-head": "the decode pass after it", "decode-size": f"1 query × {count(n + 1)} keys"}
     for phase, counted in both.items():
         for row, (number, _, unit) in numbers(counted).items():
@@ -136,7 +114,7 @@ def _texts(n: int, both: dict[str, Ledger]) -> dict[str, str]:
     texts["now"] = f"cache {short(decode.kv_read, 'B')}"
     texts["weights-name"] = f"weights {short(decode.weights, 'B')}"
     texts["sentence"] = _sentence(n, both)
-    texts["n"] = _tokens(n)
+    texts["n"] = tokens(n)
     return texts
 
 
@@ -144,15 +122,11 @@ def _sentence(n: int, both: dict[str, Ledger]) -> str:
     prefill, decode = both["prefill"], both["decode"]
     times = prefill.flops.total / decode.flops.total
     return (
-        f"Prefill of {_tokens(n)}: {count(prefill.pairs)} pairs, {short(prefill.flops.total, 'FLOP')}; the decode pass"
+        f"Prefill of {tokens(n)}: {count(prefill.pairs)} pairs, {short(prefill.flops.total, 'FLOP')}; the decode pass"
         f" after it: {count(decode.pairs)} pairs, {short(decode.flops.total, 'FLOP')}, {digits(times)} times fewer."
         f" Both read {short(decode.bytes.weights, 'B')} of weights; decode reads"
         f" {short(decode.bytes.kv_read, 'B')} of cache for a single token."
     )
-
-
-def _tokens(n: int) -> str:
-    return f"{count(n)} token{'s' * (n != 1)}"
 
 
 def _places(n: int, both: dict[str, Ledger], lengths: tuple[int, ...], axes: dict) -> dict[str, dict[str, str]]:
@@ -203,65 +177,3 @@ def _fixed_places(model: Counted, cross: int, axes: dict) -> dict[str, dict[str,
         "cross-name": {"x": percent(x), "y": y, "text-anchor": "end" if x > 0.5 else "start", **shown},
         "cross-at": {"x": percent(x), "y": y, "text-anchor": "end" if x > 0.5 else "start", **shown},
     }
-
-
-def _answers(model: Counted, cross: int) -> dict[str, dict]:
-    """Return, for each question, the length that shows the answer and the answer."""
-    telling = min(model.lengths, key=lambda n: abs(n - TELLING))
-    return {
-        "attention": _attention_answer(model),
-        "cache": _cache_answer(model, cross),
-        "dense": {"n": telling, "text": _dense_answer(telling, model.passes(telling)["prefill"])},
-        "double": {"n": telling, "text": _double_answer(telling, model.passes(telling), model.passes(2 * telling))},
-    }
-
-
-def _shown(n: int, lengths: tuple[int, ...]) -> int:
-    """Return the first length on the slider that is at least n, or the last."""
-    return next((length for length in lengths if length >= n), lengths[-1])
-
-
-def _attention_answer(model: Counted) -> dict:
-    def passed(phase: str) -> int:
-        def holds(both: dict[str, Ledger]) -> bool:
-            flops = both[phase].flops
-            return flops.scores + flops.values > flops.ffn
-
-        return model.first(holds)
-
-    prefill, decode = passed("prefill"), passed("decode")
-    text = (
-        f"In decode from n = {count(decode)} on: one token’s scores and values take more FLOPs than its feed-forward."
-        f" In prefill from n = {count(prefill)} on: its rows see half as many keys on average."
-    )
-    return {"n": _shown(decode, model.lengths), "text": text}
-
-
-def _cache_answer(model: Counted, cross: int) -> dict:
-    moved = model.passes(cross)["decode"].bytes
-    text = (
-        f"From n = {count(cross)} on: the decode pass after so many tokens reads {count(moved.kv_read)} bytes of cache"
-        f" and {count(moved.weights)} bytes of weights, for one sequence; for a batch sooner."
-    )
-    return {"n": _shown(cross, model.lengths), "text": text}
-
-
-def _dense_answer(n: int, prefill: Ledger) -> str:
-    vain = prefill.dense_pairs - prefill.pairs
-    return (
-        f"Prefill of {_tokens(n)}: {count(prefill.dense_pairs)} pairs, of which the mask throws {count(vain)} away,"
-        f" {digits(100 * vain / prefill.dense_pairs)} %: every key that comes after its query. In decode nothing: the"
-        " one query may read every key."
-    )
-
-
-def _double_answer(n: int, once: dict[str, Ledger], twice: dict[str, Ledger]) -> str:
-    def times(phase: str, number: Callable[[Ledger], int]) -> str:
-        return f"× {number(twice[phase]) / number(once[phase]):.2f}"
-
-    return (
-        f"From {count(n)} to {count(2 * n)} tokens. Prefill: pairs {times('prefill', lambda c: c.pairs)}, FLOPs"
-        f" {times('prefill', lambda c: c.flops.total)}. Decode: pairs {times('decode', lambda c: c.pairs)}, FLOPs"
-        f" {times('decode', lambda c: c.flops.total)}, cache read {times('decode', lambda c: c.bytes.kv_read)}. Weights"
-        " × 1.00 in both."
-    )

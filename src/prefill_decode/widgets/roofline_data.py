@@ -97,7 +97,7 @@ def _axes(data: dict) -> dict:
     fastest = max(rate for device in data["devices"].values() for rate in device["rates"].values())
     return {
         "x": [lowest, max(highest, lowest + 4)],
-        "y": [math.floor(math.log10(slowest)), math.log10(fastest) + HEADROOM],
+        "y": [math.floor(math.log10(slowest)), round(math.log10(fastest) + HEADROOM, 3)],
     }
 
 
