@@ -95,7 +95,8 @@ def expected_numbers(choice: Choice) -> list[float]:
         numbers += [counted.flops.total, moved.weights, moved.kv_read, moved.kv_written, counted.intensity]
         numbers.append(max(work.flops / machine.peak, work.bytes / machine.bandwidth))
         slower = max(work.flops / machine.peak / reached.compute, work.bytes / machine.bandwidth / reached.memory)
-        numbers.append(shape.layers * reached.overhead + slower)
+        waits = reached.overhead if keys > n else reached.prefill_overhead
+        numbers.append(shape.layers * waits + slower)
     return [*numbers, about.ttft, about.tpot, least.tpot, about.seconds]
 
 

@@ -107,7 +107,9 @@ def read(shape: Shape, machine: Machine, constants: Constants, choice: Choice, *
 
     def read_pass(queries: int, keys: int) -> PassReading:
         work = work_of(shape, queries, keys, batch=batch, dtype=dtype)
-        least, about = (pass_time(work, machine, reached, shape.layers) for reached in (IDEAL, constants))
+        least, about = (
+            pass_time(work, machine, reached, shape.layers, prefill=queries == n) for reached in (IDEAL, constants)
+        )
         return PassReading(ledger(shape, queries, keys, batch=batch, dtype=dtype), machine.ridge, least, about)
 
     return Reading(
