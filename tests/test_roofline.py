@@ -114,7 +114,9 @@ def test_int4_weights_speed_up_what_memory_binds():
 def test_constants_may_differ_by_device():
     slow, fast = (root_of(roofline(constants=EACH, device=name)) for name in ("H100 SXM", "A100"))
     assert "50.0 % of the peak, 90.0 % of the bandwidth and 0 ms" in text_of(slow, "reached")
-    assert "60.0 % of the peak, 80.0 % of the bandwidth and 0.960 ms of overhead in prefill and 0.320 ms" in text_of(fast, "reached")
+    assert "60.0 % of the peak, 80.0 % of the bandwidth and 0.960 ms of overhead in prefill and 0.320 ms" in text_of(
+        fast, "reached"
+    )
 
 
 def test_the_error_of_the_expected_times_is_told():

@@ -108,7 +108,7 @@ def read(shape: Shape, machine: Machine, constants: Constants, choice: Choice, *
     def read_pass(queries: int, keys: int) -> PassReading:
         work = work_of(shape, queries, keys, batch=batch, dtype=dtype)
         least, about = (
-            pass_time(work, machine, reached, shape.layers, prefill=queries == n) for reached in (IDEAL, constants)
+            pass_time(work, machine, reached, shape.layers, prefill=queries == keys) for reached in (IDEAL, constants)
         )
         return PassReading(ledger(shape, queries, keys, batch=batch, dtype=dtype), machine.ridge, least, about)
 
