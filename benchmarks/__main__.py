@@ -8,8 +8,8 @@ import os
 
 from benchmarks import record
 
-# Loading comes first: on Linux the peak memory of a process counts that of the one it was started from.
-PARTS = ("loading", "decode", "widget", "build")
+# Peaks of memory come first: on Linux that of a process counts that of the one it was started from.
+PARTS = ("loading", "memory", "machine", "decode", "unpack", "widget", "build")
 
 
 def main() -> None:

@@ -8,8 +8,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.machine import ROOT
-from benchmarks.measure import Measure
+from benchmarks.environment import ROOT
+from prefill_decode.recorded import Measure
 
 JUPYTER_BOOK = Path(sys.executable).with_name("jupyter-book")
 FLAGS = ("--all", "-W", "-n", "--keep-going", "-q")  # of the Makefile

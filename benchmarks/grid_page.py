@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from benchmarks.machine import ROOT
+from benchmarks.environment import ROOT
 from prefill_decode.widgets import AttentionGrid
 
 sys.path.insert(0, str(ROOT / "book" / "_ext"))

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from statistics import median
 
 from tqdm import tqdm
 
-from benchmarks.measure import Measure
+from benchmarks.measure import in_fresh_process
+from prefill_decode.recorded import Measure
 
 RUNS = 5
 # ru_maxrss is in bytes on macOS and in KiB elsewhere.
-CHILD = """
+PEAK = """
 import json, resource, sys, time
 start = time.perf_counter()
 from prefill_decode import smollm2
 imported = time.perf_counter()
-model = smollm2.load()
+model, _ = smollm2.load()
 loaded = time.perf_counter()
+{afterwards}
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-print(json.dumps({"imports": imported - start, "load": loaded - imported, "peak": peak}))
+print(json.dumps({{"imports": imported - start, "load": loaded - imported, "peak": peak}}))
 """
 
 
 def measure() -> dict[str, Measure]:
     """Return the seconds of imports and of ``smollm2.load()``, and the peak memory of a process that did both."""
-    _fresh_process()  # brings the file into the page cache
-    runs = [_fresh_process() for _ in tqdm(range(RUNS), desc="loading", unit="run", leave=False, disable=None)]
-    imports, load, peak = ([run[name] for run in runs] for name in ("imports", "load", "peak"))
+    loads = loading_processes(what="loading")
+    imports, load, peak = ([run[name] for run in loads] for name in ("imports", "load", "peak"))
     return {
         "load_seconds": Measure("`smollm2.load()` from the page cache", median(load), "s", RUNS, at_most=4.5),
         "import_seconds": Measure("the imports before it", median(imports), "s", RUNS),
@@ -37,8 +35,21 @@ def measure() -> dict[str, Measure]:
     }
 
 
-def _fresh_process() -> dict[str, float]:
-    done = subprocess.run([sys.executable, "-c", CHILD], stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        raise SystemExit("the process that loads the weights failed: its last line above says why")
-    return json.loads(done.stdout)
+def loading_processes(afterwards: str = "", *, what: str) -> list[dict[str, float]]:
+    """Load the model in fresh processes, one after another.
+
+    Parameters
+    ----------
+    afterwards : str
+        Python code that each runs then; it has the ``model``.
+    what : str
+        Title of the progress bar.
+
+    Returns
+    -------
+    list of dict
+        Of each process ``imports`` and ``load`` in seconds, and ``peak``, the most memory it held, in bytes.
+    """
+    code = PEAK.format(afterwards=afterwards)
+    in_fresh_process(code)  # brings the file into the page cache
+    return [in_fresh_process(code) for _ in tqdm(range(RUNS), desc=what, unit="run", leave=False, disable=None)]

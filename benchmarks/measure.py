@@ -1,79 +1,20 @@
-"""One measured number, what it is compared with, and whether that is met."""
+"""How a number is measured: in turn with what it is compared with, or in a process of its own."""
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from tqdm import tqdm
 
 WARM_UP = 2
 
 
-@dataclass(frozen=True)
-class Peer:
-    """Another way to the same end, measured in the same run and in the same unit.
-
-    Attributes
-    ----------
-    what : str
-    value : float
-    n : int
-        Runs behind ``value``.
-    statistic : str
-        How one number was made from them.
-    """
-
-    what: str
-    value: float
-    n: int
-    statistic: str = "median"
-
-
-@dataclass(frozen=True)
-class Measure:
-    """One line of the results.
-
-    Attributes
-    ----------
-    what : str
-    value : float
-    unit : str
-    n : int
-        Runs behind ``value``.
-    statistic : str
-        How one number was made from them.
-    at_most : float, optional
-        The limit, in ``unit``.
-    peer : Peer, optional
-        What it is compared with instead of a limit.
-    at_least : float, optional
-        The wanted ratio to the peer.
-    """
-
-    what: str
-    value: float
-    unit: str
-    n: int
-    statistic: str = "median"
-    at_most: float | None = None
-    peer: Peer | None = None
-    at_least: float | None = None
-
-    @property
-    def ratio(self) -> float | None:
-        """Measured : limit, or measured : peer; None if there is neither."""
-        if self.peer is not None:
-            return self.value / self.peer.value
-        return None if self.at_most is None else self.value / self.at_most
-
-    @property
-    def met(self) -> bool | None:
-        """Whether the limit or the wanted ratio is met; None if nothing was wanted."""
-        if self.at_most is not None:
-            return self.value <= self.at_most
-        return None if self.at_least is None else self.ratio >= self.at_least
+class CannotMeasureError(RuntimeError):
+    """A part needs something that this machine does not have; the message is one line."""
 
 
 def alternate(*actions: Callable[[], object], runs: int, what: str) -> list[list[float]]:
@@ -100,6 +41,14 @@ def alternate(*actions: Callable[[], object], runs: int, what: str) -> list[list
             if i >= WARM_UP:
                 times.append(time.perf_counter() - start)
     return seconds
+
+
+def in_fresh_process(code: str) -> dict[str, float]:
+    """Run Python code that prints one JSON object in a process of its own, and return the object."""
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise SystemExit("the process that was to be measured failed: its last line above says why")
+    return json.loads(done.stdout)
 
 
 def percentile(values: Sequence[float], percent: int) -> float:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from benchmarks.measure import Measure, Peer
+from itertools import starmap
+
+from prefill_decode.recorded import Measure, Peer, Run
 
 TITLES = {
     "loading": "Loading the real weights",
+    "memory": "The memory that a long prompt needs",
+    "machine": "What the machine reaches in float32, through NumPy",
     "decode": "Decode and prefill of SmolLM2-135M in float32",
+    "unpack": "Packed weights in NumPy",
     "widget": "One step of the attention grid at T = 64",
     "build": "Building the book",
 }
@@ -20,29 +25,23 @@ HEAD = "| what | measured | limit or peer | ratio | met |\n| --- | --- | --- | -
 MET = {True: "yes", False: "**no**", None: ""}
 
 
-def as_markdown(parts: dict[str, dict]) -> str:
-    """Return the page.
-
-    Parameters
-    ----------
-    parts : dict
-        Part to its ``date``, ``machine``, ``versions``, ``load_average`` and ``measures`` (key to ``Measure``).
-    """
+def as_markdown(parts: dict[str, Run]) -> str:
+    """Return the page of all recorded parts."""
     sections = [_section(TITLES[part], parts[part]) for part in TITLES if part in parts]
     return "\n".join([OPENING, *sections])
 
 
-def _section(title: str, run: dict) -> str:
-    rows = "\n".join(_row(measure) for measure in run["measures"].values())
+def _section(title: str, run: Run) -> str:
+    rows = "\n".join([*map(_row, run.measures.values()), *starmap(_missing_row, run.missing.items())])
     return f"## {title}\n\n{_conditions(run)}\n\n{HEAD}\n{rows}\n"
 
 
-def _conditions(run: dict) -> str:
-    box = run["machine"]
-    versions = ", ".join(f"{name} {number}" for name, number in run["versions"].items())
+def _conditions(run: Run) -> str:
+    box = run.machine
+    versions = ", ".join(f"{name} {number}" for name, number in run.versions.items())
     return (
-        f"{run['date']} on {box['cpu']}, {box['cores']} cores, {box['memory_gb']} GB, {box['os']}; "
-        f"load average before the run {run['load_average']}.  \n{versions}."
+        f"{run.date} on {box['cpu']}, {box['cores']} cores, {box['memory_gb']} GB, {box['os']}; "
+        f"load average before the run {run.load_average}.  \n{versions}."
     )
 
 
@@ -50,6 +49,10 @@ def _row(measure: Measure) -> str:
     ratio = "" if measure.ratio is None else f"{measure.ratio:.2g}" if measure.ratio < 0.1 else f"{measure.ratio:.2f}"
     cells = [measure.what, _amount(measure, measure.unit), _compared_with(measure), ratio, MET[measure.met]]
     return "| " + " | ".join(cells) + " |"
+
+
+def _missing_row(what: str, why: str) -> str:
+    return f"| {what} | not measured: {why} |  |  |  |"
 
 
 def _compared_with(measure: Measure) -> str:
@@ -60,6 +63,6 @@ def _compared_with(measure: Measure) -> str:
 
 
 def _amount(side: Measure | Peer, unit: str) -> str:
-    how = "once" if side.n == 1 else f"{side.statistic} of {side.n}"
+    how = f"{side.statistic} of {side.n}" if side.n > 1 else "once" if side.statistic == "median" else side.statistic
     value = f"{side.value:.0f}" if side.value >= 100 else f"{side.value:.3g}"
     return f"{value} {unit} ({how})"

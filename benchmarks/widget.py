@@ -11,10 +11,11 @@ from statistics import median
 from playwright.sync_api import Page, sync_playwright
 from tqdm import tqdm
 
+from benchmarks.environment import chromium
 from benchmarks.grid_page import STEPS, made_up_weights, static_page
 from benchmarks.kernel import drawing_kernel, redraw_seconds
-from benchmarks.machine import chromium
-from benchmarks.measure import Measure, Peer, percentile
+from benchmarks.measure import percentile
+from prefill_decode.recorded import Measure, Peer
 
 ROUNDS = 2
 REDRAW_EVERY = 4  # the kernel draws every fourth step

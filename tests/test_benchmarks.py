@@ -8,10 +8,11 @@ from reference import ROOT
 
 sys.path.insert(0, str(ROOT))
 from benchmarks import __main__ as bench
-from benchmarks import grid_page, record, results
-from benchmarks.measure import Measure, Peer, percentile
+from benchmarks import grid_page, loading, memory, record, results
+from benchmarks.measure import alternate, in_fresh_process, percentile
+from prefill_decode.recorded import Measure, Peer, Run, read_all
 
-RECORDED = record.read()
+RECORDED = read_all()
 UNDER = {"date": "2001-02-03", "machine": {"cpu": "c", "cores": 2, "memory_gb": 1.5, "os": "o"}, "load_average": 0.1}
 RUN = {**UNDER, "versions": {"python": "3"}}
 
@@ -23,8 +24,7 @@ def empty_record(tmp_path, monkeypatch):
 
 
 def row_of(measure: Measure) -> str:
-    measures = {"key": record.as_json(measure)}
-    return record.render({"decode": {**RUN, "measures": measures}}).splitlines()[-1]
+    return results.as_markdown({"decode": Run(**RUN, measures={"key": measure})}).splitlines()[-1]
 
 
 def test_every_part_is_recorded():
@@ -34,16 +34,17 @@ def test_every_part_is_recorded():
 @pytest.mark.parametrize("part", bench.PARTS)
 def test_part_says_when_where_and_with_what_it_was_measured(part):
     run = RECORDED[part]
-    assert datetime.date.fromisoformat(run["date"]).year >= 2024
-    assert run["machine"]["cpu"]
-    assert run["machine"]["cores"] >= 1
-    assert {"python", "numpy", "blas", "chromium"} <= set(run["versions"])
-    assert run["load_average"] >= 0
+    assert datetime.date.fromisoformat(run.date).year >= 2024
+    assert run.machine["cpu"]
+    assert run.machine["cores"] >= 1
+    assert {"python", "numpy", "blas", "chromium"} <= set(run.versions)
+    assert run.load_average >= 0
+    assert run.machine["cpu"] in run.where
 
 
 @pytest.mark.parametrize("part", bench.PARTS)
 def test_every_number_has_a_unit_and_says_how_often_it_was_measured(part):
-    for measure in record.measures_of(RECORDED[part]).values():
+    for measure in RECORDED[part].measures.values():
         assert measure.value > 0
         assert measure.unit
         assert measure.n >= 1
@@ -51,7 +52,7 @@ def test_every_number_has_a_unit_and_says_how_often_it_was_measured(part):
 
 
 def test_the_page_is_what_the_record_renders_to():
-    assert record.RESULTS.read_text("utf-8") == record.render(RECORDED)
+    assert record.RESULTS.read_text("utf-8") == results.as_markdown(RECORDED)
 
 
 def test_a_miss_is_told_and_so_is_a_hit():
@@ -66,17 +67,32 @@ def test_a_miss_is_told_and_so_is_a_hit():
 def test_parts_that_do_not_run_keep_their_numbers_and_their_date(empty_record):
     record.write("loading", {"load_seconds": Measure("a", 1.0, "s", 5)}, RUN)
     record.write("decode", {"steps": Measure("b", 2.0, "s", 5)}, {**RUN, "date": "2002-02-03"})
-    assert [run["date"] for run in record.read().values()] == ["2001-02-03", "2002-02-03"]
-    assert record.read()["loading"]["measures"]["load_seconds"]["value"] == 1.0
-    assert record.RESULTS.read_text("utf-8") == record.render(record.read())
+    assert [run.date for run in read_all(record.RECORDED).values()] == ["2001-02-03", "2002-02-03"]
+    assert read_all(record.RECORDED)["loading"].measures["load_seconds"].value == 1.0
+    assert record.RESULTS.read_text("utf-8") == results.as_markdown(read_all(record.RECORDED))
 
 
 def test_numbers_are_recorded_with_four_digits_and_their_peer(empty_record):
     measure = Measure("a", 1.23456, "s", 5, peer=Peer("b", 2.34567, 5), at_least=0.5)
     record.write("decode", {"key": measure}, RUN)
-    assert record.measures_of(record.read()["decode"])["key"] == Measure(
-        "a", 1.235, "s", 5, peer=Peer("b", 2.346, 5), at_least=0.5
-    )
+    kept = Measure("a", 1.235, "s", 5, peer=Peer("b", 2.346, 5), at_least=0.5)
+    assert read_all(record.RECORDED)["decode"].measures["key"] == kept
+
+
+def test_a_counted_number_says_so():
+    assert row_of(Measure("a", 9.0, "MB", 1, "counted")) == "| a | 9 MB (counted) |  |  |  |"
+
+
+def test_actions_run_in_turn_and_the_first_rounds_do_not_count():
+    calls = []
+    seconds = alternate(lambda: calls.append("a"), lambda: calls.append("b"), runs=3, what="test")
+    assert "".join(calls) == "ab" * 5
+    assert [len(times) for times in seconds] == [3, 3]
+
+
+def test_peak_memory_counts_what_a_prompt_needs():
+    loaded, ran = (in_fresh_process(loading.PEAK.format(afterwards=code))["peak"] for code in ("", memory.PREFILL))
+    assert ran > loaded + 1024 * 46_080 / 2  # of the cache; the rest of it fits where loading needed more for a while
 
 
 def test_percentile_is_a_value_that_was_measured():
@@ -95,4 +111,4 @@ def test_unknown_part_is_one_line(monkeypatch, capsys):
     with pytest.raises(SystemExit) as stopped:
         bench.main()
     assert stopped.value.code == 2
-    assert capsys.readouterr().err.splitlines()[-1].endswith("expected some of loading, decode, widget, build")
+    assert capsys.readouterr().err.splitlines()[-1].endswith("expected some of " + ", ".join(bench.PARTS))
