@@ -73,18 +73,19 @@ def test_one_new_token_has_no_tpot(capsys):
     assert json.loads(run(capsys, *words, "--json"))["expected"]["tpot_s"] is None
 
 
-def test_without_a_published_peak_there_is_no_bound(capsys):
+def test_without_a_sourced_peak_the_bytes_alone_bound(capsys):
     text = run(capsys, "Llama-2-7B", "--device", "Apple-M2Max", *WORDS)
-    assert "at least" not in text
-    assert "at most" not in text
+    assert "at least: from the bytes alone, no source gives the peak" in text
     assert "no source says how much the device has" in text
 
 
 def test_this_machine_is_measured_on_request(capsys, monkeypatch):
     monkeypatch.setattr(this_machine, "SIDE", 64)
     monkeypatch.setattr(this_machine, "TALL", (64, 32))
-    text = run(capsys, "SmolLM2-135M", "--device", "this-machine", *WORDS, "--dtype", "float32")
-    assert "trust    rates measured just now, overheads not" in text
+    text = run(capsys, "SmolLM2-135M", "--device", "this-machine", *WORDS)
+    assert "SmolLM2-135M in float32 on this-machine" in text
+    assert "trust    rates of long products, measured just now" in text
+    assert "at least" not in text
     assert "inf" not in text
     assert "nan" not in text
 
@@ -106,8 +107,17 @@ def test_this_machine_is_measured_on_request(capsys, monkeypatch):
             ["GPT-2", "--device", "H100", *WORDS, "--engine", "steam"],
             "unknown engine 'steam': expected one of compiled",
         ),
-        (["GPT-2", "--device", "0xH100", *WORDS], "expected at least one device"),
-        (["GPT-2", "--device", "this-machine", *WORDS], "this-machine has no fast products in float16: NumPy brings"),
+        (["GPT-2", "--device", "0xH100", *WORDS], "expected 1 to 1,024 devices"),
+        (["GPT-2", "--device", "this-machine", *WORDS, "--dtype", "int8"], "this-machine has no fast products in int8"),
+        (
+            ["GPT-2", "--device", "H100", *WORDS, "--prompt-len", "5000"],
+            "GPT-2 has 1,024 positions, 5,127 are needed",
+        ),
+        (
+            ["GPT-2", "--device", "H100", *WORDS, "--batch", "9999999999"],
+            "at least 1 and at most 1,000,000,000",
+        ),
+        (["GPT-2", "--device", "99999xH100", *WORDS], "unknown device '99999xH100'"),
         (["Llama-3-70B", "--device", "A100", *WORDS], "does not fit: weights 141.1 GB and 8 x cache 0.21 GB"),
         (["DeepSeek-V2", "--device", "H100", *WORDS], "a shape with a latent cache is for its cache alone"),
         ([], "the following arguments are required: MODEL, --device, --prompt-len, --new-tokens"),

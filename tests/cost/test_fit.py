@@ -87,6 +87,9 @@ def test_a_source_left_out_is_predicted_from_the_others():
         ("a table", "Q4_K_M", "GPU with GDDR", "llama.cpp on GPU with GDDR"),
         ("a table of llama.cpp", "", "CPU", "llama.cpp on CPU"),
         ("HuggingFace transformers blog", "fp16", "GPU with HBM", "eager engine on GPU with HBM"),
+        ("vLLM against llama.cpp", "Q4_0", "CPU", "compiled engine on CPU"),
+        ("a table", "q4_0", "CPU", "llama.cpp on CPU"),
+        ("a table", "BF16", "CPU", "compiled engine on CPU"),
     ],
 )
 def test_the_class_of_a_source_not_seen(source, word, kind, expected):

@@ -17,7 +17,7 @@ from prefill_decode.cost import (
     request_time,
     work_of,
 )
-from prefill_decode.cost.latency import Work
+from prefill_decode.cost.latency import Work, limits_of
 
 ROUND = Machine(peak=1000.0, bandwidth=10.0)  # ridge 100
 HALF = Constants(compute=0.5, memory=0.25, overhead=3.0, prefill_overhead=7.0, sync=2.0)
@@ -39,12 +39,16 @@ def test_several_devices_wait_for_each_other():
     assert time.memory == 10.0
 
 
-def test_without_a_peak_the_cores_stand_in():
+def test_without_a_peak_cores_or_a_guess_stand_in_and_neither_bounds():
     apple = Machine(None, bandwidth=1e11, gpu_cores=10)
     assert pass_time(
         Work(2.7e12, 1.0), apple, Constants(1, 1, core_rate=0.27e12), layers=1
     ).arithmetic == pytest.approx(1)
     assert apple.ridge is None
+    guessed = Machine(None, bandwidth=10.0, guessed_peak=1000.0)
+    assert pass_time(Work(500, 1), guessed, HALF, layers=1).arithmetic == 1.0
+    for machine in (apple, guessed):
+        assert pass_time(Work(1e30, 1), limits_of(machine), IDEAL, layers=1).arithmetic == 0.0
 
 
 def test_a_request_is_one_prefill_and_m_minus_1_decode_passes():

@@ -116,6 +116,10 @@ def test_where_the_cache_outweighs_the_weights(name, dtype, tokens):
     [
         ({"n_queries": 0}, "n_queries = 0: expected a whole number of at least 1"),
         ({"n_queries": 1.5}, "n_queries = 1.5: expected a whole number"),
+        ({"n_queries": 2.0}, "n_queries = 2.0: expected a whole number"),
+        ({"n_keys": float("nan")}, "n_keys = nan: expected a whole number"),
+        ({"batch": True}, "batch = True: expected a whole number"),
+        ({"batch": "3"}, "batch = 3: expected a whole number"),
         ({"n_keys": 2}, "3 queries for 2 keys: every query needs at least its own key"),
         ({"batch": -1}, "batch = -1: expected a whole number of at least 1"),
         ({"dtype": "int5"}, "unknown dtype 'int5': expected one of"),

@@ -88,6 +88,16 @@ def test_an_unknown_model_takes_the_nearest_known_shape_and_says_so():
     assert told.value == pytest.approx(predict(ROW).value * 9 / 8, rel=0.1)
 
 
+def test_the_bound_of_an_unknown_model_does_not_lean_on_a_guessed_cache():
+    row = {**ROW, "model": "Somebody-9B fp16", "params": "9e9", "input_len": "100000"}
+    assert predict(row).bound == pytest.approx(1e3 * 0.8 * 18e9 / 3.35e12, rel=0.1)
+
+
+def test_float8_on_a_device_without_it_is_multiplied_in_16_bits():
+    a100 = {**ROW, "hardware": "A100-80GB-SXM", "phase": "prefill", "unit": "ms", "output_len": ""}
+    assert predict({**a100, "model": "Llama-3-8B fp8"}).value == pytest.approx(predict(a100).value)
+
+
 def test_a_source_not_seen_uses_its_class():
     llama_cpp = {
         **ROW,
@@ -105,16 +115,23 @@ def test_a_source_not_seen_uses_its_class():
     [
         ({"model": "Nobody fp16"}, "unknown model 'Nobody': expected one of GPT-2"),
         ({"hardware": "B9000"}, "unknown device 'B9000': expected one of A100"),
-        ({"hardware": "0xH100"}, "hardware '0xH100': expected at least one device"),
-        ({"model": "Llama-3-8B"}, "weight_bytes is blank and 'Llama-3-8B' does not end in a dtype: expected f32"),
+        ({"hardware": "0xH100"}, "hardware '0xH100': expected 1 to 1,024 devices"),
+        ({"model": "Llama-3-8B"}, "weight_bytes is blank and 'Llama-3-8B' ends in no dtype: expected one of f32"),
+        ({"peak_bw": "3350"}, "peak_bw = '3350': expected bytes a second, a number from 1e.08"),
+        ({"batch": "1e300"}, "batch = '1e300': expected sequences"),
+        ({"batch": "1.5"}, "batch = '1.5': expected a whole number"),
+        (
+            {"model": "Mixtral-8x7B fp16", "params": "46.7e9"},
+            "is a mixture of experts, whose passes",
+        ),
         ({"phase": "train"}, "unknown phase 'train': expected one of prefill, decode, e2e, e2e_throughput"),
         ({"unit": "furlongs"}, "unit 'furlongs' does not fit phase decode: expected one of ms/token"),
-        ({"batch": "0"}, "batch = '0': expected a whole number of at least 1"),
-        ({"batch": "two"}, "batch = 'two': expected a number above 0"),
-        ({"input_len": "-3"}, "input_len = '-3': expected a number above 0"),
+        ({"batch": "0"}, "batch = '0': expected sequences, a number from 1"),
+        ({"batch": "two"}, "batch = 'two': expected sequences, a number from 1"),
+        ({"input_len": "-3"}, "input_len = '-3': expected tokens, a number from 0"),
         ({"output_len": "1"}, "a decode row needs output_len of at least 2"),
-        ({"peak_bw": "nan"}, "peak_bw = 'nan': expected a number above 0 or nothing"),
-        ({"peak_flops": "0"}, "peak_flops = '0': expected a number above 0 or nothing"),
+        ({"peak_bw": "nan"}, "peak_bw = 'nan': expected bytes a second"),
+        ({"peak_flops": "0"}, "peak_flops = '0': expected FLOP/s"),
     ],
 )
 def test_what_can_neither_be_read_nor_looked_up_is_one_line(changed, message):

@@ -12,12 +12,14 @@ from .latency import Constants
 
 FITTED = Path(__file__).parent / "constants.json"
 COMPILED = "compiled engine"  # CUDA graphs, fused kernels: what serves in production, and gpt-fast
-# Words of a source's name, or of the dtype in its model's, that tell the engine; the first that is found counts.
+# Words of a source's name that tell the engine; the one that comes first counts.
 ENGINES = {
+    COMPILED: r"vllm|tensorrt|trt-llm|sglang|lmdeploy|turbomind|\btgi\b|text-generation-inference|gpt-fast|exllama|mlc"
+    r"|fastertransformer|torchao|autoawq",
     "llama.cpp": r"llama\.?cpp|llama-bench|ggml|gguf|ollama|koboldcpp|lm studio|gpu-benchmarks-on-llm",
     "eager engine": r"transformers|hugging ?face|bitsandbytes|accelerate|eager|deepspeed-zero|optimum",
 }
-GGUF_WORD = re.compile(r"^(?:I?Q\d_\w+|F16|F32|BF16)$")
+GGUF_WORD = re.compile(r"i?q\d_", re.IGNORECASE)
 # Kinds of devices that are not in the data. What memory a GPU has tells more of what an engine reaches than its price.
 KINDS = {
     "Apple silicon": r"\bapple|^m[1-9](?:$|[^a-z0-9]|pro|max|ultra)",
@@ -31,9 +33,11 @@ HBM = "GPU with HBM"
 
 def engine_of(source: str, dtype_word: str) -> str:
     """Return the kind of engine that a source's name tells, or that spells its dtypes so."""
-    if GGUF_WORD.match(dtype_word):
-        return "llama.cpp"
-    return next((engine for engine, words in ENGINES.items() if re.search(words, source, re.IGNORECASE)), COMPILED)
+    found = {engine: re.search(words, source, re.IGNORECASE) for engine, words in ENGINES.items()}
+    told = {match.start(): engine for engine, match in found.items() if match}
+    if told:
+        return told[min(told)]
+    return "llama.cpp" if dtype_word == "F16" or GGUF_WORD.match(dtype_word) else COMPILED
 
 
 def kind_of(device: str) -> str:

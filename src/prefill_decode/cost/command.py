@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prompt-len", type=int, required=True, metavar="N", help="tokens of each prompt")
     parser.add_argument("--new-tokens", type=int, required=True, metavar="M", help="tokens that each request gets")
     parser.add_argument("--batch", type=int, default=1, metavar="B", help="requests at a time (default: 1)")
-    parser.add_argument("--dtype", default="float16", metavar="T", help=f"{', '.join(DTYPES)} (default: float16)")
+    parser.add_argument("--dtype", metavar="T", help=f"{', '.join(DTYPES)} (default: float16, on this-machine float32)")
     parser.add_argument("--engine", metavar="E", help=f"{' or '.join(repr(name) for name in ENGINES)}")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
@@ -107,7 +107,10 @@ def _size(count: float) -> str:
 def _room(told: Estimate) -> str:
     if told.memory is None:
         return "no source says how much the device has"
-    return f"they fit into {told.memory / 1e9:,.0f} GB, the largest batch is {told.largest_batch:,}"
+    return (
+        f"they fit into {told.memory / 1e9:,.0f} GB, the largest batch is {told.largest_batch:,}"
+        " (less what the engine itself needs)"
+    )
 
 
 def _range(least: float | None, about: float) -> str:
@@ -125,14 +128,17 @@ def _binds(time: PassTime) -> str:
 
 
 def _trust(told: Estimate) -> str:
-    worth = told.trust
-    if worth.n is None:
+    worth, lines = told.trust, []
+    if told.bound is None:
         return f"trust    {worth.basis}"
-    bound = "no peak is published, so there is no bound"
-    if told.bound is not None:
-        bound = "at least, at most: data-sheet rates and no overhead; no published measurement here is better"
-    return (
-        f"trust    about: {worth.basis}; an engine not seen was off by {worth.median:.0%} in the median of {worth.n}\n"
-        f"         published measurements, by {worth.largest:.0%} at worst\n"
-        f"         {bound}"
-    )
+    if worth.n is None:
+        lines.append(f"about: {worth.basis}, of which no measurement is known here; constants of the nearest kind")
+    else:
+        measurements = "measurement" if worth.n == 1 else "measurements"
+        lines.append(f"about: {worth.basis}; an engine not seen was off by {worth.median:.0%} in the median")
+        lines.append(f"of {worth.n} published {measurements}, by {worth.largest:.0%} at worst")
+    if told.machine.peak is None:
+        lines.append("at least: from the bytes alone, no source gives the peak; prefill will take longer than that")
+    else:
+        lines.append("at least, at most: data-sheet rates and no overhead; no published measurement here is better")
+    return "trust    " + "\n         ".join(lines)

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 from . import known
 from .classes import COMPILED, class_constants, fitted
-from .latency import IDEAL, Constants, Machine
+from .latency import IDEAL, Constants, Machine, limits_of
 from .request import RequestTime, fits, largest_batch, request_time
 from .shape import dtype_of
 from .this_machine import NAME, measure
 
+MOST = 10**9  # tokens or requests: more is a slip of the keyboard
+MEASURED_NOW = "rates of long products, measured just now: smaller ones reach less, overheads come on top"
 ENGINES = (COMPILED, "llama.cpp")
 
 
@@ -48,9 +50,10 @@ class Estimate:
     largest_batch : int or None
         Requests of these lengths that fit beside the weights.
     bound : RequestTime or None
+        At efficiency 1 without overhead; from the bytes alone where no source gives a peak. None where the rates were
+        measured and not read off a sheet.
     expected : RequestTime
-        At efficiency 1 without overhead (None where no peak is published), and with the constants of engine and
-        device.
+        With the constants of engine and device.
     trust : Trust
     """
 
@@ -77,7 +80,7 @@ def estimate(
     prompt_len: int,
     new_tokens: int,
     batch: int = 1,
-    dtype: str = "float16",
+    dtype: str | None = None,
     engine: str | None = None,
 ) -> Estimate:
     """Estimate a batch of requests.
@@ -89,8 +92,8 @@ def estimate(
     device : str
         ``[Nx]device``, or "this-machine", whose rates are then measured.
     prompt_len, new_tokens, batch : int
-    dtype : str
-        One of ``DTYPES``.
+    dtype : str, optional
+        One of ``DTYPES``; default: 16 bits, on this machine float32.
     engine : str, optional
         One of ``ENGINES``; default: "llama.cpp" for Apple silicon and CPUs, else "compiled engine".
 
@@ -99,10 +102,13 @@ def estimate(
     ValueError
         For unknown names, lengths that are not positive, a dtype that the device lacks, or what does not fit.
     """
+    dtype = dtype or ("float32" if device == NAME else "float16")
     entry, shape = known.find_model(model), known.find_model(model).shape
     _check(prompt_len=prompt_len, new_tokens=new_tokens, batch=batch)
     name, machine, memory, constants, trust = _hardware(device, dtype, engine)
     entries = prompt_len + new_tokens - 1  # the last token is never fed back
+    if 0 < shape.positions < entries:
+        raise ValueError(f"{entry.name} has {shape.positions:,} positions, {entries:,} are needed: ask for less")
     weights, cache = shape.weight_bytes(dtype), shape.kv_bytes(entries, dtype)
     most = None if memory is None else largest_batch(shape, entries=entries, dtype=dtype, memory=memory)
     if memory is not None and not fits(shape, entries=entries, batch=batch, dtype=dtype, memory=memory):
@@ -119,7 +125,7 @@ def estimate(
         weight_bytes=weights,
         cache_bytes=batch * cache,
         largest_batch=most,
-        bound=None if machine.peak is None else request_time(shape, machine, IDEAL, **common),
+        bound=None if name == NAME else request_time(shape, limits_of(machine), IDEAL, **common),
         expected=request_time(shape, machine, constants, **common),
         trust=trust,
         **common,
@@ -135,7 +141,7 @@ def _hardware(device: str, dtype: str, engine: str | None) -> tuple[str, Machine
             machine,
             memory,
             IDEAL,
-            Trust("rates measured just now, overheads not", None, None, None),
+            Trust(MEASURED_NOW, None, None, None),
         )
     count, name, _ = known.read_hardware(device)
     found = known.find_device(name)
@@ -151,5 +157,5 @@ def _hardware(device: str, dtype: str, engine: str | None) -> tuple[str, Machine
 
 def _check(**lengths: int) -> None:
     for name, value in lengths.items():
-        if value < 1:
-            raise ValueError(f"{name} = {value}: expected at least 1")
+        if not 1 <= value <= MOST:
+            raise ValueError(f"{name} = {value}: expected at least 1 and at most {MOST:,}")

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from statistics import median
 
 from .latency import Machine
+from .names import find, find_close, read_cores, read_hardware, without_cores
 from .shape import Dtype, Shape, dtype_of
 
+__all__ = ["Device", "Model", "devices", "find_device", "find_model", "models", "nearest_model", "read_hardware"]
+
 HERE = Path(__file__).parent
-DEVICES_SHARED = re.compile(r"^(\d+)\s*[xX×]\s*(?=\S)")
-NOTE = re.compile(r"\(([^)]*)\)\s*$")
-SAID_OFTEN = {"nvidia", "amd", "google", "geforce", "gpu", "cpu", "instinct", "tensor", "core", "ada", "generation"}
+GUESSED_RIDGES = {"CPU": 10.0, "Apple silicon": 50.0}  # FLOP per byte; no sheet says: never used for a bound
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,8 @@ class Device:
         rate = self.rate(dtype_of(dtype))
         if rate is None and self.peak is not None:
             raise ValueError(f"{self.name} has no sourced rate for {dtype}: try float16, bfloat16, int8 or int4")
-        return Machine(None if rate is None else count * rate, count * self.bandwidth, count, self.gpu_cores)
+        guess = None if rate else guessed_peak(self.kind, self.bandwidth)
+        return Machine(rate and count * rate, count * self.bandwidth, count, guess and count * guess, self.gpu_cores)
 
 
 @cache
@@ -105,12 +106,15 @@ def devices() -> dict[str, Device]:
 
 def find_model(name: str) -> Model:
     """Return a model by its name or another name of it, in any spelling; the error lists the known names."""
-    return _find(name, models(), "model")
+    return find(name, models(), "model")
 
 
 def find_device(name: str) -> Device:
-    """Return a device by its name or another name of it, in any spelling; the error lists the known names."""
-    return _find(name, devices(), "device")
+    """Return a device by its name, which may also say its make and memory; the error lists the known names.
+
+    A word that makes another device of it (Pro, Super, NVL, another memory) is not passed over.
+    """
+    return find_close(without_cores(name), devices())
 
 
 def nearest_model(params: float) -> Model:
@@ -119,15 +123,16 @@ def nearest_model(params: float) -> Model:
     return min(whole, key=lambda model: max(model.params / params, params / model.params))
 
 
-def read_hardware(text: str) -> tuple[int, str, str]:
-    """Split ``[Nx]device[(note)]`` into the number of devices, the device and the note."""
-    found = DEVICES_SHARED.match(text.strip())
-    count = int(found[1]) if found else 1
-    if count < 1:
-        raise ValueError(f"hardware {text!r}: expected at least one device")
-    rest = DEVICES_SHARED.sub("", text.strip())
-    note = NOTE.search(rest)
-    return count, NOTE.sub("", rest).strip(), note[1] if note else ""
+def guessed_peak(kind: str, bandwidth: float) -> float:
+    """Return what a kind of device usually computes beside such a bandwidth, by the median ridge in the data."""
+    known_peaks = [device for device in devices().values() if device.kind == kind and device.peak]
+    ridges = [device.peak / device.bandwidth for device in known_peaks] or [GUESSED_RIDGES[kind]]
+    return median(ridges) * bandwidth
+
+
+def cores_of(hardware: str, device: Device | None = None) -> int | None:
+    """Return the GPU cores of an Apple chip: those that a text names, else those of the device."""
+    return read_cores(hardware) or (device.gpu_cores if device else None)
 
 
 def _read(name: str) -> dict[str, dict]:
@@ -140,21 +145,3 @@ def _model(name: str, entry: dict) -> Model:
     if sizes.get("latent_kv") is None:  # what no matrix and no table holds is in norm gains and biases
         sizes["vectors"] = params - Shape(**sizes).params
     return Model(name, Shape(**sizes), params, entry["source"], tuple(entry["aliases"]))
-
-
-def _find(name: str, known: Mapping[str, Model | Device], what: str) -> Model | Device:
-    wanted = _words(name)
-    spelled = [(entry, _words(spelling)) for entry in known.values() for spelling in (entry.name, *entry.aliases)]
-    for entry, words in spelled:
-        if words == wanted:
-            return entry
-    if what == "device":  # "NVIDIA A100-SXM4-80GB": every word of ours is there; the entry that names most of them wins
-        part_of = [(len(words), entry) for entry, words in spelled if words and words <= wanted]
-        if part_of:
-            return max(part_of, key=lambda pair: pair[0])[1]
-    raise ValueError(f"unknown {what} {name!r}: expected one of {', '.join(known)}")
-
-
-def _words(name: str) -> frozenset[str]:
-    words = re.findall(r"[a-z]+|\d+(?:\.\d+)?", name.lower())
-    return frozenset(words) - SAID_OFTEN

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .ledgers import ledger
 from .shape import Shape
@@ -20,13 +20,16 @@ class Machine:
         Bytes a second between memory and chip, all devices together.
     count : int
         Devices.
+    guessed_peak : float, optional
+        Stands in for an unknown peak where a time is expected, never where it is bounded.
     gpu_cores : int, optional
-        Of an Apple chip, for which no peak is published.
+        The same for Apple's chips, whose cores are alike.
     """
 
     peak: float | None
     bandwidth: float
     count: int = 1
+    guessed_peak: float | None = None
     gpu_cores: int | None = None
 
     def __post_init__(self) -> None:
@@ -55,7 +58,7 @@ class Constants:
     sync : float
         Seconds a layer and pass that N devices wait for each other, times 1 - 1/N.
     core_rate : float
-        Stands in for ``compute`` where no peak is known: FLOP/s reached by each GPU core.
+        Stands in for ``compute`` on Apple's chips: FLOP/s reached by each GPU core.
     """
 
     compute: float
@@ -74,8 +77,6 @@ class Constants:
                 raise ValueError(f"{name} = {getattr(self, name)}: expected seconds, 0 or more")
 
 
-# Where not even the cores are known: Apple's chips have about one for each so many bytes a second.
-BANDWIDTH_OF_A_CORE = 12.5e9
 IDEAL = Constants(compute=1.0, memory=1.0)  # no pass is faster: every bound here is a time at these
 
 
@@ -140,6 +141,19 @@ def mean_work(first: Work, last: Work) -> Work:
     return Work((first.flops + last.flops) / 2, (first.bytes + last.bytes) / 2)
 
 
+def reached_rate(machine: Machine, constants: Constants) -> float | None:
+    """Return the FLOP/s that constants lead one to expect; None where nothing is known of the arithmetic."""
+    if machine.peak is None and machine.gpu_cores:
+        return constants.core_rate * machine.gpu_cores
+    peak = machine.peak or machine.guessed_peak
+    return peak and constants.compute * peak
+
+
+def limits_of(machine: Machine) -> Machine:
+    """Return the machine without what was only guessed: with ``IDEAL`` its times are bounds."""
+    return replace(machine, guessed_peak=None, gpu_cores=None)
+
+
 def pass_time(work: Work, machine: Machine, constants: Constants, layers: int, *, prefill: bool = False) -> PassTime:
     """Return overhead + max(FLOPs / (efficiency · peak), bytes / (efficiency · bandwidth)).
 
@@ -154,12 +168,9 @@ def pass_time(work: Work, machine: Machine, constants: Constants, layers: int, *
         Whether the pass has rows of a prompt in it.
     """
     apart = 1 - 1 / machine.count
-    if machine.peak is None:
-        reached = constants.core_rate * (machine.gpu_cores or machine.bandwidth / BANDWIDTH_OF_A_CORE)
-    else:
-        reached = constants.compute * machine.peak
+    rate = reached_rate(machine, constants)
     return PassTime(
         overhead=layers * ((constants.prefill_overhead if prefill else constants.overhead) + constants.sync * apart),
-        arithmetic=work.flops / reached,
+        arithmetic=0.0 if rate is None else work.flops / rate,
         memory=work.bytes / (constants.memory * machine.bandwidth),
     )

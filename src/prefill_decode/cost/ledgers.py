@@ -115,7 +115,7 @@ def ledger(
     -----
     Kaplan et al. 2020 (arXiv:2001.08361), table 1, counts the same products; a multiply-add is 2 FLOPs there too.
     """
-    _check(n_queries, n_keys, batch, logits)
+    n_queries, n_keys, batch = _check(n_queries, n_keys, batch, logits)
     rows, head_rows = batch * n_queries, batch * (n_queries if logits == "all" else 1)
     pairs = causal_pairs(n_queries, n_keys)
     all_pairs = batch * shape.layers * shape.heads * pairs
@@ -146,11 +146,13 @@ def _activations(shape: Shape, rows: int, head_rows: int, all_pairs: int) -> int
     return rows * shape.layers * per_row + scores_and_weights + head_rows * (shape.d_model + shape.vocab)
 
 
-def _check(n_queries: int, n_keys: int, batch: int, logits: str) -> None:
-    for name, value in (("n_queries", n_queries), ("n_keys", n_keys), ("batch", batch)):
-        if value < 1 or value != int(value):
+def _check(n_queries: int, n_keys: int, batch: int, logits: str) -> tuple[int, int, int]:
+    counts = {"n_queries": n_queries, "n_keys": n_keys, "batch": batch}
+    for name, value in counts.items():
+        if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
             raise ValueError(f"{name} = {value}: expected a whole number of at least 1")
     if n_queries > n_keys:
         raise ValueError(f"{n_queries} queries for {n_keys} keys: every query needs at least its own key")
     if logits not in ("all", "last"):
         raise ValueError(f'logits = {logits!r}: expected "all" (every row) or "last" (one row)')
+    return tuple(int(value) for value in counts.values())  # NumPy integers would overflow silently

@@ -81,7 +81,7 @@ def bound_of(told: Measurement) -> float | None:
     """Return the value at efficiency 1 and without overhead, or None where it is not known."""
     if told.machine.peak is None and _arithmetic_may_bind(told):
         return None
-    return value_of(told.request(IDEAL, told.ceiling), told)
+    return value_of(told.least().request(IDEAL, told.ceiling), told)
 
 
 def regime_of(request: RequestTime, told: Measurement) -> str:

@@ -90,4 +90,6 @@ def fits(shape: Shape, *, entries: int, batch: int, dtype: object, memory: float
 
 def largest_batch(shape: Shape, *, entries: int, dtype: object, memory: float) -> int:
     """Return how many requests of so many cache entries fit beside the weights: (memory - weights) / cache."""
+    if entries < 1:
+        raise ValueError(f"entries = {entries}: expected at least 1, every request keeps one")
     return max(0, int((memory - shape.weight_bytes(dtype)) // shape.kv_bytes(entries, dtype)))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from . import known
 from .classes import class_of, kind_of
 from .latency import Constants, Machine, PassTime, Work, mean_work, pass_time, work_of
+from .names import BITS, bits_of, is_mixture_of_experts, split_model
 from .request import RequestTime
 from .shape import Shape, bytes_of
 
@@ -22,15 +23,18 @@ UNITS = {
     "e2e": ("ms", "s", "tokens/s", "out tokens/s"),
     "e2e_throughput": ("out tokens/s", "tokens/s"),
 }
-# Bits a weight of a file takes, scales of its groups included: the block formats of llama.cpp, then common words.
-WORD_BITS = {
-    "f32": 32, "fp32": 32, "float32": 32, "f16": 16, "fp16": 16, "float16": 16, "bf16": 16, "bfloat16": 16,
-    "fp8": 8, "float8": 8, "int8": 8, "w8a8": 8, "w8a16": 8, "q8_0": 8.5, "q6_k": 6.56, "q5_k_m": 5.7, "q5_k_s": 5.5,
-    "q5_0": 5.5, "q4_k_m": 4.9, "q4_k_s": 4.6, "q4_0": 4.5, "q4_1": 5.0, "iq4_xs": 4.3, "q3_k_m": 3.9, "q2_k": 3.35,
-    "int4": 4.25, "w4a16": 4.25, "awq": 4.25, "gptq": 4.25, "int4g32": 5.0, "int4g128": 4.25, "nf4": 4.5, "mxfp4": 4.25,
-}  # fmt: skip
-FLOAT8_WORDS = ("fp8", "float8")
-INTEGER_WORD = re.compile(r"^(?:I?Q\d_\w+|w8a8)$")  # llama.cpp's packed formats are multiplied as 8-bit integers
+FLOAT8 = re.compile(r"fp8|float8|e4m3", re.IGNORECASE)
+INTEGERS = re.compile(r"i?q\d_|w8a8", re.IGNORECASE)  # llama.cpp's packed formats are multiplied as 8-bit integers
+# What a number may be: outside of these it was meant in another unit.
+RANGES = {
+    "params": (1e5, 1e14, "parameters"),
+    "weight_bytes": (1e4, 1e14, "bytes"),
+    "peak_flops": (1e9, 1e20, "FLOP/s"),
+    "peak_bw": (1e8, 1e17, "bytes a second"),
+    "batch": (1, 1e7, "sequences"),
+    "input_len": (0, 1e9, "tokens"),
+    "output_len": (0, 1e9, "tokens"),
+}
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,18 @@ class Measurement:
         )
         return RequestTime(prefill or PassTime(0, 0, 0), decode, max(1, self.output_len), self.batch)
 
+    def least(self) -> Measurement:
+        """Return the same with what an unknown model does at least: its weights; its heads and cache are a guess."""
+        if not self.approximate:
+            return self
+        light = replace(self)
+        rows = {"prefill": self.batch * self.input_len, "decode": self.batch}
+        for name, count in rows.items():
+            if getattr(self, name) is not None:
+                work = Work(2 * 0.8 * self.shape.params * count, 0.8 * self.weights_read)  # a large vocabulary aside
+                object.__setattr__(light, name, work)
+        return light
+
     def _work(self, n_queries: int, n_keys: int) -> Work:
         return work_of(
             self.shape, n_queries, n_keys, batch=self.batch, dtype=self.dtype, weight_bytes=self.weights_read
@@ -102,13 +118,13 @@ def read_row(row: Mapping[str, str]) -> Measurement:
     name, word = split_model(row["model"])
     params = _number(row, "params", optional=True)
     shape, approximate = _shape(name, row["model"], params)
-    machine, ceiling, kind = _machines(row, word)
+    machine, ceiling, kind, has_float8 = _machines(row, word)
     measured = Measurement(
         source=row["source"].strip(),
         shape=shape,
         approximate=approximate,
         weights_read=_weights_read(_number(row, "weight_bytes", optional=True), word, shape, row["model"]),
-        dtype="float8" if word.lower() in FLOAT8_WORDS else "float16",
+        dtype="float8" if has_float8 else "float16",
         machine=machine,
         ceiling=ceiling,
         device_class=class_of(row["source"], word, kind),
@@ -128,58 +144,51 @@ def tokens_of(told: Measurement) -> int:
     return {"prefill": told.input_len, "decode": 1}.get(told.phase, told.output_len)
 
 
-def split_model(text: str) -> tuple[str, str]:
-    """Split "Llama-2-7B fp16" into the model and the word for its dtype."""
-    name, _, word = text.strip().rpartition(" ")
-    return (name.strip(), word) if name else (word, "")
-
-
 def _shape(name: str, whole: str, params: float | None) -> tuple[Shape, bool]:
     for spelling in (name, whole):
         try:
             return known.find_model(spelling).shape, False
         except ValueError:
             continue
+    if is_mixture_of_experts(whole):
+        raise ValueError(f"{whole!r} is a mixture of experts, whose passes read some weights only: give a dense model")
     if params is None:
         known.find_model(name)  # raises, and lists what is known
     return known.nearest_model(params).shape.scaled(params), True
 
 
-def _machines(row: Mapping[str, str], word: str) -> tuple[Machine, Machine, str]:
-    """Return the machine that constants are shares of, the one that nothing exceeds, and the kind of device."""
-    count, name, note = known.read_hardware(row["hardware"])
+def _machines(row: Mapping[str, str], word: str) -> tuple[Machine, Machine, str, bool]:
+    """Return the machine that is expected, the one that nothing exceeds, the kind of device, whether it has float8."""
+    count, name, _ = known.read_hardware(row["hardware"])
     peak, bandwidth = _number(row, "peak_flops", optional=True), _number(row, "peak_bw", optional=True)
     try:
         device = known.find_device(name)
     except ValueError:
         if bandwidth is None:
             known.find_device(name)  # raises, and lists what is known
-        machine = Machine(peak, bandwidth, count, _cores(note))
-        return machine, machine, kind_of(name)
-    rate, ceiling = device.peak, device.ceiling(integers=bool(INTEGER_WORD.match(word)))
-    if word.lower() in FLOAT8_WORDS:
+        device = None
+    kind = device.kind if device else kind_of(name)
+    bandwidth = bandwidth or count * device.bandwidth
+    rate = ceiling = None
+    if device:
+        rate, ceiling = device.peak, device.ceiling(integers=bool(INTEGERS.match(word)))
+    has_float8 = bool(FLOAT8.match(word)) and (device is None or device.float8_peak is not None)
+    if has_float8 and device:
         rate = ceiling = device.float8_peak
-    bandwidth, cores = bandwidth or count * device.bandwidth, _cores(note) or device.gpu_cores
-    machines = (Machine(peak or (per and count * per), bandwidth, count, cores) for per in (rate, ceiling))
-    return *machines, device.kind
-
-
-def _cores(note: str) -> int | None:
-    """Read the note of an Apple chip, such as "10gpu"."""
-    found = re.search(r"(\d+)[ -]?gpu", note)
-    return int(found[1]) if found else None
+    rate, ceiling = (peak or (per and count * per) for per in (rate, ceiling))
+    guess = None if rate else known.guessed_peak(kind, bandwidth)
+    expected = Machine(rate, bandwidth, count, guess, known.cores_of(row["hardware"], device))
+    return expected, Machine(ceiling, bandwidth, count), kind, has_float8
 
 
 def _weights_read(told: float | None, word: str, shape: Shape, model: str) -> float:
     """Return the bytes of weights that a pass reads; a table that is only looked up is left out where it is in them."""
-    bits = WORD_BITS.get(word.lower())
+    bits = bits_of(word)
     if told is None:
         if bits is None:
-            raise ValueError(
-                f"weight_bytes is blank and {model!r} does not end in a dtype: expected {', '.join(WORD_BITS)}"
-            )
+            raise ValueError(f"weight_bytes is blank and {model!r} ends in no dtype: expected one of {', '.join(BITS)}")
         told = bytes_of(shape.params, bits)
-    looked_up_is_in = bits is None or bits != 16 or told > 2 * shape.params_read * 1.008
+    looked_up_is_in = bits != 16 or told > 2 * shape.params_read * 1.008
     return told * shape.params_read / shape.params if looked_up_is_in else told
 
 
@@ -187,17 +196,19 @@ def _number(row: Mapping[str, str], name: str, *, optional: bool = False) -> flo
     text = str(row[name]).strip()
     if not text and optional:
         return None
+    least, most, what = RANGES[name]
     try:
         value = float(text)
     except ValueError:
         value = float("nan")
-    if not 0 <= value < float("inf") or (value == 0 and optional):
-        raise ValueError(f"{name} = {text!r}: expected a number above 0" + (" or nothing" if optional else ""))
+    if not least <= value <= most:
+        blank = " or nothing" if optional else ""
+        raise ValueError(f"{name} = {text!r}: expected {what}, a number from {least:g} to {most:g}{blank}")
     return value
 
 
 def _whole(row: Mapping[str, str], name: str, *, least: int) -> int:
-    value = _number(row, name)
+    value = _number(row, name, optional=least == 0) or 0
     if value != int(value) or value < least:
         raise ValueError(f"{name} = {row[name]!r}: expected a whole number of at least {least}")
     return int(value)

@@ -28,7 +28,8 @@ PULL = 0.1  # rows' worth of error: a constant stays where its class has it unle
 def search(rows: Sequence[Row], start: Constants) -> Constants:
     """Return the constants of the grid with the smallest sum of |log(predicted / measured)|.
 
-    Rows of one device decide all constants but ``sync``, which the rows of several devices then decide.
+    Rows of one device decide all constants but ``sync``, which the rows of several devices then decide; where there
+    are only those, they decide all.
     """
     alone = [row for row in rows if row.told.machine.count == 1]
     together = [row for row in rows if row.told.machine.count > 1]
@@ -40,7 +41,9 @@ def search(rows: Sequence[Row], start: Constants) -> Constants:
         ]
         names = [name for name in GRID if name != "sync"]
         found = min((_descend(times, place, start, names) for place in (start, *places)), key=lambda pair: pair[1])[0]
-    return _descend(Times(together), found, found, ["sync"])[0] if together else found
+    if not together:
+        return found
+    return _descend(Times(together), found, found, ["sync"] if alone else list(GRID))[0]
 
 
 class Times:

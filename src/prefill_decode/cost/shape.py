@@ -37,9 +37,13 @@ DTYPES = {
 }
 
 
+SHORT_NAMES = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp8": "float8"}
+
+
 def dtype_of(name: object) -> Dtype:
     """Return what is known of a dtype, given by name or as a NumPy dtype; the error lists the known names."""
-    key = getattr(name, "__name__", str(name))  # np.float32 is a class, np.dtype("float32") prints its name
+    key = getattr(name, "__name__", str(name)).lower()  # np.float32 is a class, np.dtype("float32") prints its name
+    key = SHORT_NAMES.get(key, key)
     if key not in DTYPES:
         raise ValueError(f"unknown dtype {key!r}: expected one of {', '.join(DTYPES)}")
     return DTYPES[key]
