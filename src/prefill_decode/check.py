@@ -152,3 +152,8 @@ whole_request = exercise(
     "One prefill and 50 decode passes: the first of the 51 tokens came with prefill.",
     "How many of the 51 tokens come out of a decode pass?",
 )
+least_ttft = exercise(
+    _within(0.01, 2 * 7.2e9 * 2000 / 200e12 * 1000),
+    "2 FLOPs for each parameter and row; 2,000 rows are far above the ridge, so arithmetic binds.",
+    "How many FLOPs does one row take, how many do 2,000? Divide by FLOPs a second, in milliseconds.",
+)

@@ -52,23 +52,18 @@ def predicted_against_measured(points: Mapping[str, Sequence[tuple[float, float]
     return picture(fig, alt)
 
 
-def passes_with_and_without(
-    lengths: Sequence[int], with_cache: Sequence[float], without: Mapping[int, float]
-) -> Picture:
+def passes_with_and_without(with_cache: Mapping[int, float], without: Mapping[int, float]) -> Picture:
     """Draw what one more token takes after n, with a cache and without.
 
     Parameters
     ----------
-    lengths : sequence of int
-        Tokens before it.
-    with_cache : sequence of float
-        Milliseconds, one a length.
-    without : mapping of int to float
-        Length to milliseconds, where it was measured.
+    with_cache, without : mapping of int to float
+        Tokens before it, to milliseconds.
     """
+    lengths = list(with_cache)
     fig, ax = _axes(6.4, 3.9)
     ax.plot(*zip(*without.items(), strict=True), "s--", color=palette()["ink-muted"], label="without: all rows again")
-    ax.plot(lengths, with_cache, "o-", color=palette()["decode"], label="with a cache: one row")
+    ax.plot(lengths, with_cache.values(), "o-", color=palette()["decode"], label="with a cache: one row")
     ax.set(xscale="log", yscale="log")
     ax.set_xticks(lengths, [f"{n:,}" for n in lengths])
     ax.set_xlabel("tokens before the new one")
@@ -76,9 +71,10 @@ def passes_with_and_without(
     ax.legend(frameon=False)
     _plain_numbers(ax, x=False)
     last = max(without)
+    least, most = min(with_cache), max(with_cache)
     alt = (
-        f"Milliseconds for one more token against the tokens before it. With a cache {with_cache[0]:.0f} ms after "
-        f"{lengths[0]:,} tokens and {with_cache[-1]:.0f} ms after {lengths[-1]:,}; without one "
+        f"Milliseconds for one more token against the tokens before it. With a cache {with_cache[least]:.0f} ms after "
+        f"{least:,} tokens and {with_cache[most]:.0f} ms after {most:,}; without one "
         f"{without[min(without)]:.0f} ms after {min(without):,} and {without[last]:,.0f} ms after {last:,}."
     )
     return picture(fig, alt)

@@ -21,6 +21,7 @@ GRID = {
     "sync": np.arange(0, 501, 5) / 1e6,
     "core_rate": np.arange(10, 61) * 1e10,
 }
+WAITS = ("overhead", "prefill_overhead", "sync")
 TERMS = ("arithmetic", "memory")
 PULL = 0.1  # rows' worth of error: a constant stays where its class has it unless rows speak of it
 
@@ -29,7 +30,7 @@ def search(rows: Sequence[Row], start: Constants) -> Constants:
     """Return the constants of the grid with the smallest sum of |log(predicted / measured)|.
 
     Rows of one device decide all constants but ``sync``, which the rows of several devices then decide; where there
-    are only those, they decide all.
+    are only those, they decide the overheads too.
     """
     alone = [row for row in rows if row.told.machine.count == 1]
     together = [row for row in rows if row.told.machine.count > 1]
@@ -43,7 +44,7 @@ def search(rows: Sequence[Row], start: Constants) -> Constants:
         found = min((_descend(times, place, start, names) for place in (start, *places)), key=lambda pair: pair[1])[0]
     if not together:
         return found
-    return _descend(Times(together), found, found, ["sync"] if alone else list(GRID))[0]
+    return _descend(Times(together), found, found, ["sync"] if alone else WAITS)[0]
 
 
 class Times:
