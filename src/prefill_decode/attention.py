@@ -102,39 +102,57 @@ def attention(
         trace.weights.append(np.zeros((h, n_queries, n_keys), q.dtype))
     for start in range(0, n_queries, QUERY_BLOCK):
         rows = slice(start, start + QUERY_BLOCK)
-        n_read = n_keys if n_queries == 1 else _last_allowed(mask[rows])  # later keys are masked for the whole block
-        weights = rounded(_scores(q[:, :, rows], k[:, :n_read], mask[rows, :n_read]))  # [h_kv, g, b, S]
+        n_open, n_read = _columns(mask[rows])
+        scores = rounded(_scores(q[:, :, rows], k[:, :n_read]))  # [h_kv, g, b, S]
+        np.copyto(scores[..., n_open:], -np.inf, where=~mask[rows, n_open:n_read])
         if trace is not None:
-            trace.scores[-1][:, rows, :n_read] = weights.reshape(h, -1, n_read)
-        _softmax_in_place(weights)
+            trace.scores[-1][:, rows, :n_read] = scores.reshape(h, -1, n_read)
+        powers, total = _softmax_parts(scores)  # weights = powers / total
         if trace is not None:
-            trace.weights[-1][:, rows, :n_read] = weights.reshape(h, -1, n_read)
-        mixed = rounded(weights).reshape(h_kv, -1, n_read) @ v[:, :n_read]  # [g*b, S] @ [S, d] -> [g*b, d]
-        out[:, :, rows] = rounded(mixed).reshape(out[:, :, rows].shape)
+            trace.weights[-1][:, rows, :n_read] = (powers / total).reshape(h, -1, n_read)
+        if rounded is exact:  # divide what comes out: d numbers a row instead of S
+            out[:, :, rows] = _mix(powers, v[:, :n_read]) / total
+        else:
+            out[:, :, rows] = rounded(_mix(rounded(powers / total), v[:, :n_read]))
     return out.reshape(h, n_queries, d)
 
 
-def _scores(q: np.ndarray, k: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Return q · k of one block of rows, -inf where masked: [h_kv, g, b, S]."""
+def _columns(mask: np.ndarray) -> tuple[int, int]:
+    """Return where the keys that every row of a block reads end, and where those that any row reads end.
+
+    Only the columns between need the mask; for causal rows they are as few as the rows.
+    """
+    if len(mask) == 1:  # a decode row: looking would cost more than it saves
+        return 0, mask.shape[1]
+    n_open = int(np.append(mask.all(axis=0), False).argmin())
+    return n_open, 1 + int(np.flatnonzero(mask.any(axis=0)).max(initial=0))  # at least one: no array is empty
+
+
+def _scores(q: np.ndarray, k: np.ndarray) -> np.ndarray:
+    """Return q · k of one block of rows: [h_kv, g, b, S]."""
     h_kv, g, b, d = q.shape
     scores = q.reshape(h_kv, g * b, d) @ k.transpose(0, 2, 1)  # [g*b, d] @ [d, S] -> [g*b, S]
-    scores = scores.reshape(h_kv, g, b, -1)
-    np.copyto(scores, -np.inf, where=~mask)
-    return scores
+    return scores.reshape(h_kv, g, b, -1)
 
 
-def _softmax_in_place(scores: np.ndarray) -> None:
-    """Turn scores into weights along the last axis; in place, since a block of scores is the largest array here."""
+def _softmax_parts(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return softmax along the last axis as powers and their total: [.., S] and [.., 1].
+
+    The powers overwrite the scores, since a block of scores is the largest array here.
+    """
     # softmax does not change when all scores shift; the finite start keeps a fully masked row from -inf - -inf
     scores -= scores.max(axis=-1, keepdims=True, initial=np.finfo(scores.dtype).min)
     np.exp(scores, out=scores)
-    total = scores.sum(axis=-1, keepdims=True)  # the largest is exp(0) = 1, so only a row that reads nothing is below 1
-    scores /= np.maximum(total, 1)  # ... and stays 0
+    total = np.vecdot(scores, np.ones(scores.shape[-1], scores.dtype))[..., None]  # faster than a sum
+    # the largest power is exp(0) = 1, so only a row that reads nothing is below 1, and its powers stay 0
+    return scores, np.maximum(total, 1)
 
 
-def _last_allowed(mask: np.ndarray) -> int:
-    """Return how many leading keys a block of rows needs, at least one so that no array is empty."""
-    return 1 + int(np.flatnonzero(mask.any(axis=0)).max(initial=0))
+def _mix(weights: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return the weighted values of one block of rows: [h_kv, g, b, S], [h_kv, S, d] -> [h_kv, g, b, d]."""
+    h_kv, g, b, n_keys = weights.shape
+    mixed = weights.reshape(h_kv, g * b, n_keys) @ v  # [g*b, S] @ [S, d] -> [g*b, d]
+    return mixed.reshape(h_kv, g, b, -1)
 
 
 def _check(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray) -> None:
