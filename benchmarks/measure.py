@@ -7,10 +7,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from tqdm import tqdm
 
 WARM_UP = 2
+# On Linux the peak memory of a process counts that of the one that started it: let that be a small one.
+LAUNCH = "import subprocess, sys; sys.exit(subprocess.call([sys.executable, *sys.argv[1:]]))"
 
 
 class CannotMeasureError(RuntimeError):
@@ -33,19 +36,30 @@ def alternate(*actions: Callable[[], object], runs: int, what: str) -> list[list
     list of list of float
         Seconds, one list an action.
     """
-    seconds = [[] for _ in actions]
+    return in_turn(*(partial(_seconds, action) for action in actions), runs=runs, what=what)
+
+
+def in_turn(*answers: Callable[[], float], runs: int, what: str) -> list[list[float]]:
+    """Call in turn what measures itself; otherwise as ``alternate``."""
+    values = [[] for _ in answers]
     for i in tqdm(range(WARM_UP + runs), desc=what, unit="run", leave=False, disable=None):
-        for action, times in zip(actions, seconds, strict=True):
-            start = time.perf_counter()
-            action()
+        for answer, kept in zip(answers, values, strict=True):
+            value = answer()
             if i >= WARM_UP:
-                times.append(time.perf_counter() - start)
-    return seconds
+                kept.append(value)
+    return values
+
+
+def _seconds(action: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
 
 
 def in_fresh_process(code: str) -> dict[str, float]:
     """Run Python code that prints one JSON object in a process of its own, and return the object."""
-    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=False)
+    command = [sys.executable, "-c", LAUNCH, "-c", code]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise SystemExit("the process that was to be measured failed: its last line above says why")
     return json.loads(done.stdout)

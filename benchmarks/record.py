@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.environment import machine, versions
 from benchmarks.results import as_markdown
-from prefill_decode.recorded import RECORDED, Measure, Run, read_all
+from prefill_decode.recorded import RECORDED, Measure, Missing, Run, read_all
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "RESULTS.md"
@@ -32,18 +32,20 @@ def conditions(load_average: float) -> dict:
     }
 
 
-def write(part: str, measured: dict[str, Measure], run: dict) -> None:
+def write(part: str, measured: dict[str, Measure | Missing], run: dict) -> None:
     """Replace one part of the record; the other parts keep their numbers and their own date.
 
     Parameters
     ----------
     part : str
     measured : dict
-        Key to measure.
+        Key to measure, or to why there is none.
     run : dict
         As ``conditions`` returns it.
     """
-    recorded = {**read_all(RECORDED), part: Run(**run, measures=measured)}
+    measures = {key: measure for key, measure in measured.items() if isinstance(measure, Measure)}
+    missing = {key: gap.why for key, gap in measured.items() if isinstance(gap, Missing)}
+    recorded = {**read_all(RECORDED), part: Run(**run, measures=measures, missing=missing)}
     told = {name: as_json(kept) for name, kept in recorded.items()}
     RECORDED.write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n", "utf-8")
     RESULTS.write_text(as_markdown(read_all(RECORDED)), "utf-8")
@@ -51,10 +53,11 @@ def write(part: str, measured: dict[str, Measure], run: dict) -> None:
 
 def as_json(run: Run) -> dict:
     """Return a part as it is recorded: numbers rounded, and without what it does not have."""
-    return _kept(asdict(run))
+    told = asdict(run)
+    return _kept(told if run.missing else {name: value for name, value in told.items() if name != "missing"})
 
 
 def _kept(value: object) -> object:
     if isinstance(value, dict):
-        return {name: _kept(inner) for name, inner in value.items() if inner is not None and inner != {}}
+        return {name: _kept(inner) for name, inner in value.items() if inner is not None}
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value

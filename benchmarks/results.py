@@ -12,6 +12,7 @@ TITLES = {
     "machine": "What the machine reaches in float32, through NumPy",
     "decode": "Decode and prefill of SmolLM2-135M in float32",
     "unpack": "Packed weights in NumPy",
+    "peers": "The same weights in other engines, float32, two threads each",
     "widget": "One step of the attention grid at T = 64",
     "build": "Building the book",
 }

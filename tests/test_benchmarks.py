@@ -90,9 +90,22 @@ def test_actions_run_in_turn_and_the_first_rounds_do_not_count():
     assert [len(times) for times in seconds] == [3, 3]
 
 
-def test_peak_memory_counts_what_a_prompt_needs():
-    loaded, ran = (in_fresh_process(loading.PEAK.format(afterwards=code))["peak"] for code in ("", memory.PREFILL))
-    assert ran > loaded + 1024 * 46_080 / 2  # of the cache; the rest of it fits where loading needed more for a while
+def test_peak_memory_is_that_of_the_process_alone():
+    ballast = b"x" * 400_000_000
+    code = "import json, resource as r, sys; print(json.dumps([r.getrusage(r.RUSAGE_SELF).ru_maxrss, sys.platform]))"
+    peak, system = in_fresh_process(code)
+    assert peak * (1 if system == "darwin" else 1024) < len(ballast) / 4
+
+
+def test_peak_memory_counts_the_prompt_and_what_came_after_it():
+    without, with_it = (loading.PEAK.format(afterwards=memory.PREFILL + code) for code in ("", 'b"x" * 400_000_000'))
+    assert in_fresh_process(with_it)["peak"] > in_fresh_process(without)["peak"] + 300e6
+
+
+def test_a_process_that_fails_ends_the_run(capfd):
+    with pytest.raises(SystemExit, match="the process that was to be measured failed"):
+        in_fresh_process("raise SystemExit('why')")
+    assert capfd.readouterr().err == "why\n"
 
 
 def test_percentile_is_a_value_that_was_measured():

@@ -77,6 +77,13 @@ class Measure:
 
 
 @dataclass(frozen=True)
+class Missing:
+    """What stands in the place of a measure that could not be made: ``why``, in one line."""
+
+    why: str
+
+
+@dataclass(frozen=True)
 class Run:
     """One part of the record: its measures, and what stands beside every one of them.
 
