@@ -46,6 +46,8 @@ def test_every_number_is_the_ledgers(model, n):
         for part in parts[0]:
             assert cells(root, f"{kind}-{part}") == [entry[part] for entry in parts]
         assert cells(root, f"{kind}-total") == [sum(entry.values()) for entry in parts]
+    read = [[counted.bytes.weights, counted.bytes.kv_read, counted.bytes.kv_written] for counted in both]
+    assert cells(root, "bytes-memory") == [sum(entry) for entry in read]
     told = ("prefill-pairs", "decode-pairs", "prefill-flops", "decode-flops", "weight-bytes", "kv-read")
     assert [int(root[f"data-{name}"]) for name in told] == [
         *(counted.pairs for counted in both),
@@ -63,6 +65,31 @@ def test_short_forms_and_bars():
     flops = ledger(SMOLLM2, 4096, 4096, dtype="float32").flops
     assert row.select_one(".pd-bar")["style"] == f"--pd-v:{flops.ffn / flops.total:.3f}"
     assert root.select_one('tr[data-row="pairs"] .pd-bar')["style"] == "--pd-v:0.500"
+    moved = ledger(SMOLLM2, 4096, 4096, dtype="float32").bytes
+    share = moved.weights / (moved.weights + moved.kv_read + moved.kv_written)
+    assert root.select_one('tr[data-row="bytes-weights"] .pd-bar')["style"] == f"--pd-v:{share:.3f}"
+    assert "of the bytes from memory" in root.select_one(".pd-note").get_text()
+
+
+def test_what_both_phases_read_almost_alike_is_the_bold_sum_and_activations_stand_apart():
+    root = root_of(table(n=4096))
+    rows = [row["data-row"] for row in root.select("tbody:last-of-type tr[data-row]")]
+    assert rows[2:] == ["bytes-kv_written", "bytes-memory", "bytes-activations", "bytes-total"]
+    assert [row["data-row"] for row in root.select("tr[data-total]")] == ["flops-total", "bytes-memory"]
+    prefill, decode = cells(root, "bytes-memory")
+    assert prefill < 1.3 * decode
+    names = [root.select_one(f'tr[data-row="bytes-{part}"] th').get_text() for part in ("memory", "activations")]
+    assert names == ["from memory: weights and K/V", "activations, if none stays on the chip"]
+    assert root.select('tr:is([data-total], [data-row="bytes-activations"], [data-row="bytes-total"]) .pd-bar') == []
+
+
+@pytest.mark.parametrize(
+    ("n", "words"),
+    [(1, ("Prefill of 1 token: 1 pair, ", ": 2 pairs, ", "FLOP, about as many.")), (2, ("1.79 times fewer.",))],
+)
+def test_small_counts_are_said_well(n, words):
+    told = root_of(table(n=n)).select_one(".pd-sentence").get_text()
+    assert all(part in told for part in words)
 
 
 def answer(widget: LedgerTable, model: str, name: str) -> tuple[int, str]:
@@ -79,9 +106,18 @@ def test_where_the_cache_outweighs_the_weights(model, cross, shown):
     before, after = (ledger(shape, 1, n + 1, dtype=dtype).bytes for n in (cross - 1, cross))
     assert before.kv_read <= before.weights < after.kv_read
     n, text = answer(table(), model, "cache")
-    assert (n, f"From n = {cross:,} on" in text) == (shown, True)
+    assert (n, f"From {cross:,} cached tokens on" in text) == (shown, True)
+    assert f"adds its own and reads {cross + 1:,}, {after.kv_read:,} bytes of cache" in text
+    assert text.endswith(f"The slider stands at {shown:,}, its nearest place.")
+    assert cross == before.weights // shape.kv_bytes(1, dtype)  # up to so many entries read, the weights are more
     root = root_of(table(model=model))
-    assert root.select_one('[data-text="cross-at"]').get_text() == f"from {cross:,} tokens on"
+    assert root.select_one('[data-text="cross-at"]').get_text() == f"from {cross:,} cached tokens on"
+
+
+def test_the_slider_stands_at_the_nearest_place_by_ratio():
+    lengths = (1, 10_000, 13_800)  # 11,676 is nearer to the second, though the last is the first to show the crossing
+    assert answer(table(lengths=lengths), "SmolLM2, float32", "cache")[0] == 10_000
+    assert answer(table(lengths=(1, 11_676)), "SmolLM2, float32", "cache")[1].endswith("for a batch sooner.")
 
 
 def test_where_attention_passes_the_feed_forward():

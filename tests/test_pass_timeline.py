@@ -8,10 +8,10 @@ from statistics import median
 import numpy as np
 import pytest
 from bs4 import BeautifulSoup
-from timeline_fixture import CHUNKS, LAYERS, PROMPT, REQUESTS, STEPS, TOKENS, runs, timeline
+from timeline_fixture import CHUNKS, H100, LAYERS, LLAMA, PROMPT, REQUESTS, STEPS, TOKENS, runs, timeline
 from traitlets import TraitError
 
-from prefill_decode.cost import Request
+from prefill_decode.cost import Constants, Request, simulate
 from prefill_decode.widgets.page_only import WRAPPED, for_page
 from prefill_decode.widgets.pass_timeline_schedule import number
 from prefill_decode.widgets.pass_timeline_stall import LANE
@@ -117,7 +117,7 @@ def test_numbers_are_those_of_the_simulations(widget):
             number(1e3 * run.ttft(NEWCOMER)),
             f"{len(run.prompt_passes(NEWCOMER))} × 15",
         ]
-        assert scenario["gap"]["text"] == f"longest wait {number(wait)} ms"
+        assert scenario["gap"]["text"] == f"longest gap {number(wait)} ms"
         assert scenario["ttft"]["text"] == f"TTFT {number(1e3 * run.ttft(NEWCOMER))} ms"
 
 
@@ -181,13 +181,55 @@ def test_the_newcomer_is_who_arrives_last_in_whatever_order():
 
 def test_questions_answer_with_their_numbers(widget):
     answers = {each["ask"]: each["answer"] for each in widget.data["questions"]}
-    assert "the same 4 layers once: 4 × 3 ms" in answers["does a longer prompt add layers?"]
-    assert "TTFT 13 → 22 ms, TPOT 9 → 15 ms" in answers["a slow layer: who pays?"]
+    assert "the same 4 layers once: 4 × 3 ms" in answers["Does a longer prompt add layers?"]
+    assert "TTFT 13 → 22 ms, TPOT 9 → 15 ms" in answers["A slow layer: who pays?"]
     whole, small = scenario_of(widget, "whole")["row"], scenario_of(widget, "128")["row"]
-    assert f"{whole[0]} ms without a token" in answers["who waits for the newcomer’s prompt?"]
-    cost = answers["what does a smaller chunk cost?"]
+    assert f"{whole[0]} ms without a token" in answers["Who waits for the newcomer’s prompt?"]
+    cost = answers["What does a smaller chunk cost?"]
     assert "In chunks of 128 the weights are read 64 times, 961 GB instead of 15 GB" in cost
     assert f"{small[2]} ms for its first token instead of {whole[2]} ms" in cost
+
+
+def test_words_that_would_be_cut_stand_at_the_end_of_what_they_measure(widget):
+    gap = scenario_of(widget, "128")["gap"]
+    assert (gap["anchor"], gap["words"]) == ("end", gap["to"])
+    assert scenario_of(widget, "whole")["gap"]["anchor"] == "middle"
+
+
+def test_every_column_of_the_numbers_has_an_owner(widget):
+    owners, columns = soup_of(widget).select(".pd-numbers thead tr")
+    owned = [owner.get_text() for owner in owners.select("th") for _ in range(int(owner["colspan"]))]
+    named = [column.get_text() for column in columns.select("th")][1:]
+    assert list(zip(owned, named, strict=True)) == [
+        ("others", "longest gap, ms"),
+        ("others", "their TPOT, ms"),
+        ("newcomer", "TTFT, ms"),
+        ("newcomer", "weights read, GB"),
+    ]
+
+
+def test_why_the_mean_falls_is_the_reason(widget):
+    whole, *_, small = runs()
+    passes = small.prompt_passes(NEWCOMER)
+    shared, usual = sum(each.seconds for each in passes), median([*whole.gaps(0), *whole.gaps(1)])
+    separate = whole.prompt_passes(NEWCOMER)[0].seconds + (len(passes) - 1) * usual
+    told = widget.data["stall"]["why"]
+    assert f"64 such passes take {number(1e3 * shared)} ms; one with the whole prompt and 63 without it" in told
+    assert f"take {number(1e3 * separate)} ms." in told
+    saved = (whole.tpot(0) - small.tpot(0)) * (REQUESTS[0].new_tokens - 1)
+    assert saved == pytest.approx(separate - shared, rel=0.1)  # nothing else makes their answers end sooner
+
+
+def test_a_mean_that_does_not_fall_needs_no_reason():
+    slow = Constants(0.6, 0.7, overhead=20e-6, prefill_overhead=2e-3)  # each pass with a piece of a prompt is dear
+    stall = [simulate(LLAMA, H100, slow, REQUESTS, chunk=chunk) for chunk in (None, 128)]
+    widget = timeline(stall=stall)
+    assert widget.data["stall"]["why"] == ""
+    assert soup_of(widget).select(".pd-side .pd-note") == []
+
+
+def test_questions_begin_with_a_capital(widget):
+    assert all(each["ask"][0].isupper() for each in widget.data["questions"])
 
 
 # --- the picture

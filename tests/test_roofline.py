@@ -90,7 +90,7 @@ def test_no_smaller_batch_reaches_the_ridge(n):
 def test_a_batch_that_never_becomes_compute_bound():
     root = root_of(roofline(prompt_len=8192, batch=58))
     assert text_of(root, "batch-at-ridge") == "never: 18.0 at most"
-    assert text_of(root, "limit") == "batch → ∞: 18.0"
+    assert (text_of(root, "limit-name"), text_of(root, "limit-at")) == ("batch → ∞:", "18.0")
     assert ledger(LLAMA, 1, 8193, batch=10**9).intensity == pytest.approx(17.98, abs=0.01)
 
 
@@ -124,6 +124,30 @@ def test_the_error_of_the_expected_times_is_told():
         root_of(roofline(judged="median error 14 %, n = 41")), "reached"
     )
     assert "not judged on measurements." in text_of(root_of(roofline()), "reached")
+
+
+def test_the_error_may_differ_by_device_and_be_unknown():
+    judged = dict.fromkeys(DEVICES) | {"H100 SXM": "median error 14 %", "Slow chip": "<b>9 %</b>"}
+    told = {name: text_of(root_of(roofline(judged=judged, device=name)), "reached") for name in DEVICES}
+    assert told["H100 SXM"].endswith("; on measurements: median error 14 %.")
+    assert told["Slow chip"].endswith("; on measurements: <b>9 %</b>.")
+    assert told["A100"].endswith("; nothing like it was measured: constants borrowed.")
+
+
+def test_two_sizes_of_weights_have_two_names():
+    root = root_of(roofline())
+    assert root.select_one(".pd-memory tbody tr").get_text(" ") == (
+        "weights stored, input embedding included 16.1 GB (15.0 GiB)"
+    )
+    read = root.select_one('.pd-passes tr[data-row="weights"]')
+    assert read.get_text(" ") == "weights read without the looked-up embedding 15.0 GB 15.0 GB"
+    assert text_of(root_of(roofline(model="SmolLM2-135M")), "weights-read") == "all that are stored"
+
+
+def test_not_even_one_fits():
+    root = root_of(roofline(device="Slow memory"))
+    assert text_of(root, "largest") == "not even one such request"
+    assert "Not even one such request fits; the times are" in text_of(root, "unfit")
 
 
 @pytest.mark.parametrize("model", SHAPES)
@@ -233,6 +257,7 @@ def test_device_and_dtype_may_change_together():
             {"devices": {"M2": {"peak": None, "bandwidth": 1e11, "memory": 8e9}}},
             "device 'M2' has no peak: a roof needs",
         ),
+        ({"judged": {"A100": "4 %"}}, "judged says nothing of device 'H100 SXM': give a text, or None"),
         ({"constants": {"A100": CONSTANTS}}, "no constants for device 'H100 SXM'"),
         ({"shapes": {"V2": Shape(8, 1, 1, 1, 8, 8, 8, latent_kv=4)}}, "model 'V2': the FLOPs of a latent cache"),
     ],

@@ -102,8 +102,8 @@ def test_slider_and_keys_step(page):
 @pytest.mark.parametrize(
     ("name", "n", "words"),
     [
-        ("When does attention pass the feed-forward?", 4096, "In decode from n = 2,304 on"),
-        ("When does the cache weigh more than the weights?", 16_384, "From n = 11,676 on"),
+        ("When does attention pass the feed-forward?", 2048, "In decode from n = 2,304 on"),
+        ("When does the cache weigh more than the weights?", 16_384, "From 11,676 cached tokens on"),
         ("What does a dense kernel compute in vain?", 4096, "50.0 %"),
         ("What changes from n to 2n?", 4096, "pairs × 4.00"),
     ],
@@ -164,6 +164,11 @@ def test_a_phone_shows_all_of_it(open_page, model, index):
     edges = [edge for width, *both in boxes if width for edge in both]
     assert min(edges) >= 8
     assert max(edges) <= PHONE["width"] - 8
+    scale = page.locator("svg .pd-scale text[text-anchor=end]").evaluate_all(
+        "all => Math.max(...all.slice(0, -1).map(e => e.getBoundingClientRect().right))"
+    )
+    names = page.locator("svg .pd-name:visible").evaluate_all("all => all.map(e => e.getBoundingClientRect().left)")
+    assert min(names) >= scale - 2
     cut = page.locator("td").evaluate_all("all => all.filter(e => e.scrollWidth > e.clientWidth + 1).length")
     assert cut == 0
 

@@ -325,12 +325,12 @@ def test_every_control_is_reached_by_tab_and_has_a_name(page):
     assert names[:6] == ["First step", "Previous step", "Play", "Next step", "Last step", "Step"]
     assert names[6:] == [
         "Slow layer: layer 1 takes 4 times as long",
-        "does a longer prompt add layers?",
-        "where does TTFT end?",
-        "a slow layer: who pays?",
+        "Does a longer prompt add layers?",
+        "Where does TTFT end?",
+        "A slow layer: who pays?",
         "whole",
-        "who waits for the newcomer’s prompt?",
-        "what does a smaller chunk cost?",
+        "Who waits for the newcomer’s prompt?",
+        "What does a smaller chunk cost?",
     ]
 
 
@@ -448,6 +448,34 @@ def test_no_horizontal_scroll_and_no_small_text_on_a_phone(open_page, options, s
         "all => all.map(e => e.getBoundingClientRect()).filter(b => b.left < 0 || b.right > innerWidth).length"
     )
     assert words == 0
+
+
+@pytest.mark.parametrize("scenario", ["whole", "2048", "512", "128"])
+@pytest.mark.parametrize("width", [330, 360, 1280])
+def test_words_of_the_picture_stay_inside_of_it(open_page, scenario, width):
+    page = open_page(timeline(scenario=scenario), viewport={"width": width, "height": 800})
+    cut = page.locator(".pd-lanes").evaluate(
+        """svg => { const box = svg.getBoundingClientRect(); return [...svg.querySelectorAll("text")].filter(e => {
+          const { left, right } = e.getBoundingClientRect(); return left < box.left || right > box.right;
+        }).length; }"""
+    )
+    assert cut == 0
+
+
+@pytest.mark.parametrize("width", [600, 700, 1280])
+def test_without_script_cards_stand_side_by_side_below_the_picture_or_in_a_column_beside_it(open_page, widget, width):
+    page = open_page(widget, mount=False, head="", viewport={"width": width, "height": 900})
+    main, ttft, tpot = (
+        page.locator(f"[data-scene=schedule] {part}").bounding_box()
+        for part in (".pd-main", "[data-card=ttft]", "[data-card=tpot]")
+    )
+    bottom = main["y"] + main["height"]
+    below = ttft["y"] == tpot["y"] >= bottom
+    beside = ttft["x"] == tpot["x"] >= main["x"] + main["width"] and tpot["y"] < bottom
+    assert below or beside
+    assert max(ttft["height"], tpot["height"]) < 130
+    upright = page.locator(".pd-layers bdi").first.evaluate("e => getComputedStyle(e).writingMode")
+    assert upright == "horizontal-tb"
 
 
 @pytest.mark.parametrize("options", [{}, MOST], ids=["plain", "most"])

@@ -14,13 +14,13 @@ from prefill_decode.widgets.roofline_numbers import Choice
 from prefill_decode.widgets.roofline_texts import attributes, places, texts
 
 ROOT = '[data-widget="roofline"]'
+JUDGED = {name: f"median error {i} %" if i else None for i, name in enumerate(DEVICES)}
 LENGTHS, BATCHES = (1, 5, 317, 2048, 8191, 131_072), (1, 7, 300, 4096)
 
 
 def roofline(**options) -> Roofline:
-    return Roofline(
-        **{"shapes": SHAPES, "devices": DEVICES, "constants": EACH, "judged": "median error 14 %", **options}
-    )
+    given = {"shapes": SHAPES, "devices": DEVICES, "constants": EACH, "judged": JUDGED}
+    return Roofline(**{**given, **options})
 
 
 def choices() -> list[Choice]:
@@ -204,6 +204,37 @@ def test_a_wrong_number_loses_nothing(page, text):
     assert state_of(page)["batch"] == "8"
 
 
+@pytest.mark.parametrize("typed", ["131073", "1e9", "2.5", "-7", "0", "12e"])
+def test_a_number_typed_wrong_leaves_what_was_before_the_typing(page, typed):
+    box = page.get_by_label("Prompt length", exact=True)
+    before = state_of(page)
+    box.focus()
+    page.keyboard.press("Control+a")
+    page.keyboard.type(typed)
+    page.keyboard.press("Tab")
+    assert state_of(page) == before
+    expect(box).to_have_value("2048")
+    expect(box).to_have_attribute("aria-invalid", "false")
+    alert = page.get_by_role("alert")
+    expect(alert).to_have_text("Prompt length: expected a whole number from 1 to 131,072; it stays 2,048.")
+    expect(alert).to_be_visible()
+    page.keyboard.press("ArrowRight")  # the slider, by which the next good number comes
+    expect(page.locator(".pd-alert")).to_have_text("")
+    assert state_of(page)["promptLen"] != "2048"
+
+
+def test_a_number_is_settled_by_enter_and_goes_back_no_further(page):
+    box = page.get_by_label("Prompt length", exact=True)
+    box.focus()
+    for typed, held, shown in (("300", "300", "300"), ("2.5", "300", "300"), ("00012", "12", "12")):
+        page.keyboard.press("Control+a")
+        page.keyboard.type(typed)
+        page.keyboard.press("Enter")
+        assert state_of(page)["promptLen"] == held
+        expect(box).to_have_value(shown)
+    expect(page.locator(".pd-alert")).to_have_text("")
+
+
 def test_a_device_without_the_rate_falls_back_to_16_bits(page):
     page.get_by_label("Device", exact=True).select_option("A100")
     page.get_by_label("Dtype", exact=True).select_option("float32")
@@ -225,7 +256,7 @@ def test_a_device_without_the_rate_falls_back_to_16_bits(page):
         ("What do int4 weights speed up?", {"dtype": "int4", "promptLen": "2048"},
          ["a token goes from 4.56 ms to 1.20 ms", "stays at 30.0 ms"]),
         ("A batch that does not fit?", {"promptLen": "8192", "batch": "59", "unfit": ""},
-         ["59 requests of 8,192 tokens do not fit", "58 do"]),
+         ["59 requests of 8,192 tokens and 127 more entries for 128 new tokens do not fit", "58 do"]),
     ],
 )  # fmt: skip
 def test_questions_set_the_controls_and_answer(page, name, state, words):
@@ -331,6 +362,36 @@ def test_names_of_the_points_never_cover_each_other(open_page, width):
         for (l1, t1, r1, b1), (l2, t2, r2, b2) in itertools.product(decode, prefill):
             overlap = min(r1, r2) - max(l1, l2) > 0 and min(b1, b2) - max(t1, t2) > 3
             assert not overlap, (model, device, n, batch)
+
+
+CROSSED = """() => {
+  const box = (e) => e.getBoundingClientRect();
+  const seen = [...document.querySelectorAll("svg text:not(.pd-name, .pd-at)")]
+    .filter(e => getComputedStyle(e).visibility === "visible");
+  const lines = [...document.querySelectorAll(".pd-drop, .pd-ridge, line.pd-limit, .pd-roof")].map(box);
+  const shared = (a, b, low, high) => Math.min(a[high], b[high]) - Math.max(a[low], b[low]);
+  const cross = (a, b) => shared(a, b, "left", "right") > 0 && shared(a, b, "top", "bottom") > 1;
+  return seen.filter(e => lines.some(b => cross(box(e), b))).map(e => e.textContent);
+}"""
+
+
+@pytest.mark.parametrize("width", [360, 720, 1280])
+def test_no_line_crosses_the_words_of_the_ridge_and_of_the_limit(open_page, width):
+    page = open_page(roofline(), viewport={"width": width, "height": 800})
+    for ask in (None, *page.locator("[data-ask]").all()):
+        if ask:
+            ask.click()
+        assert page.evaluate(CROSSED) == []
+
+
+def test_words_stand_over_the_lines_and_break_them(page):
+    order = page.locator("svg").evaluate(
+        """svg => [...svg.querySelectorAll("text, .pd-drop, .pd-ridge, line.pd-limit, .pd-roof")]
+          .filter(e => !e.closest(".pd-scale")).map(e => e.tagName)"""
+    )
+    assert order == sorted(order)  # every line before every text
+    halo = page.locator(".pd-name").first.evaluate("e => parseFloat(getComputedStyle(e).strokeWidth)")
+    assert halo >= 6  # wider than a space between words
 
 
 def test_print_shows_no_control(page):

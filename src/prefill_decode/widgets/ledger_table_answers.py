@@ -40,7 +40,7 @@ def tokens(n: int) -> str:
 
 def answers(model: Counted, cross: int) -> dict[str, dict]:
     """Return, for each question, the length that shows the answer and the answer."""
-    telling = min(model.lengths, key=lambda n: abs(n - TELLING))
+    telling = _shown(TELLING, model.lengths)
     return {
         "attention": _attention_answer(model),
         "cache": _cache_answer(model, cross),
@@ -49,9 +49,20 @@ def answers(model: Counted, cross: int) -> dict[str, dict]:
     }
 
 
+def cached(n: int) -> str:
+    """Return how many tokens are in the cache before a decode pass, in words."""
+    return f"{count(n)} cached token{'s' * (n != 1)}"
+
+
 def _shown(n: int, lengths: tuple[int, ...]) -> int:
-    """Return the first length on the slider that is at least n, or the last."""
-    return next((length for length in lengths if length >= n), lengths[-1])
+    """Return the place on the slider nearest to n: lengths are compared by their ratio, as the slider shows them."""
+    return min(lengths, key=lambda length: max(length, n) / min(length, n))
+
+
+def _stands(n: int, lengths: tuple[int, ...]) -> str:
+    """Say where the slider stands, if that is not at n."""
+    shown = _shown(n, lengths)
+    return "" if shown == n else f" The slider stands at {count(shown)}, its nearest place."
 
 
 def _attention_answer(model: Counted) -> dict:
@@ -66,6 +77,7 @@ def _attention_answer(model: Counted) -> dict:
     text = (
         f"In decode from n = {count(decode)} on: one token’s scores and values take more FLOPs than its feed-forward."
         f" In prefill from n = {count(prefill)} on: its rows see half as many keys on average."
+        f"{_stands(decode, model.lengths)}"
     )
     return {"n": _shown(decode, model.lengths), "text": text}
 
@@ -73,8 +85,9 @@ def _attention_answer(model: Counted) -> dict:
 def _cache_answer(model: Counted, cross: int) -> dict:
     moved = model.passes(cross)["decode"].bytes
     text = (
-        f"From n = {count(cross)} on: the decode pass after so many tokens reads {count(moved.kv_read)} bytes of cache"
-        f" and {count(moved.weights)} bytes of weights, for one sequence; for a batch sooner."
+        f"From {cached(cross)} on: the decode pass adds its own and reads {count(cross + 1)}, {count(moved.kv_read)}"
+        f" bytes of cache, and {count(moved.weights)} bytes of weights, for one sequence; for a batch sooner."
+        f"{_stands(cross, model.lengths)}"
     )
     return {"n": _shown(cross, model.lengths), "text": text}
 

@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 
 from prefill_decode.cost import Ledger, Shape
-from prefill_decode.widgets.ledger_table_answers import Counted, answers, tokens
+from prefill_decode.widgets.ledger_table_answers import Counted, answers, cached, tokens
 from prefill_decode.widgets.quantities import count, digits, percent, short
 
 PHASES = ("prefill", "decode")
 FLOPS = ("q", "k", "v", "o", "scores", "values", "ffn", "head", "total")
-BYTES = ("weights", "kv_read", "kv_written", "activations", "total")
+BYTES = ("weights", "kv_read", "kv_written", "memory", "activations", "total")
+BARLESS = ("flops-total", "bytes-memory", "bytes-activations", "bytes-total")  # rows that are no share of a sum
 HEADROOM = 1.2  # decades above the largest number, for a label
 # The root's attributes, by the text whose digits they are.
 ATTRIBUTES = {
@@ -82,7 +83,7 @@ def _model(model: Counted, axes: dict) -> dict:
             for name, value in entries.items():
                 columns[kind].setdefault(name, []).append(value)
     cross = model.first(lambda both: both["decode"].bytes.kv_read > both["decode"].bytes.weights)
-    columns["texts"] |= {"cross-name": ["cache outweighs weights"], "cross-at": [f"from {tokens(cross)} on"]}
+    columns["texts"] |= {"cross-name": ["cache outweighs weights"], "cross-at": [f"from {cached(cross)} on"]}
     columns["places"] |= {name: [place] for name, place in _fixed_places(model, cross, axes).items()}
     shortened = {
         kind: {name: values[:1] if len(set(map(str, values))) == 1 else values for name, values in entries.items()}
@@ -95,11 +96,12 @@ def numbers(counted: Ledger) -> dict[str, tuple[int, int, str]]:
     """Return each row's number, what its bar is a share of, and its unit."""
     flops = {**asdict(counted.flops), "total": counted.flops.total}
     moved = {**asdict(counted.bytes), "total": counted.bytes.total}
+    moved["memory"] = moved["weights"] + moved["kv_read"] + moved["kv_written"]
     return {
         "pairs": (counted.pairs, counted.dense_pairs, ""),
         "dense": (counted.dense_pairs, counted.dense_pairs, ""),
         **{f"flops-{part}": (flops[part], flops["total"], "FLOP") for part in FLOPS},
-        **{f"bytes-{part}": (moved[part], moved["total"], "B") for part in BYTES},
+        **{f"bytes-{part}": (moved[part], moved["memory"], "B") for part in BYTES},
     }
 
 
@@ -121,12 +123,18 @@ def _texts(n: int, both: dict[str, Ledger]) -> dict[str, str]:
 def _sentence(n: int, both: dict[str, Ledger]) -> str:
     prefill, decode = both["prefill"], both["decode"]
     times = prefill.flops.total / decode.flops.total
+    fewer = f"{digits(times)} times fewer" if n > 1 else "about as many"
     return (
-        f"Prefill of {tokens(n)}: {count(prefill.pairs)} pairs, {short(prefill.flops.total, 'FLOP')}; the decode pass"
-        f" after it: {count(decode.pairs)} pairs, {short(decode.flops.total, 'FLOP')}, {digits(times)} times fewer."
+        f"Prefill of {tokens(n)}: {pairs(prefill.pairs)}, {short(prefill.flops.total, 'FLOP')}; the decode pass"
+        f" after it: {pairs(decode.pairs)}, {short(decode.flops.total, 'FLOP')}, {fewer}."
         f" Both read {short(decode.bytes.weights, 'B')} of weights; decode reads"
         f" {short(decode.bytes.kv_read, 'B')} of cache for a single token."
     )
+
+
+def pairs(number: int) -> str:
+    """Return a count of pairs in words."""
+    return f"{count(number)} pair{'s' * (number != 1)}"
 
 
 def _places(n: int, both: dict[str, Ledger], lengths: tuple[int, ...], axes: dict) -> dict[str, dict[str, str]]:
@@ -135,6 +143,7 @@ def _places(n: int, both: dict[str, Ledger], lengths: tuple[int, ...], axes: dic
         f"{phase}-{row}": {"style": f"--pd-v:{number / whole:.3f}"}
         for phase, counted in both.items()
         for row, (number, whole, _) in numbers(counted).items()
+        if row not in BARLESS
     }
     x, decode = x_of(n, lengths), both["decode"].bytes
     cache, weights = y_of(decode.kv_read, axes), y_of(decode.weights, axes)

@@ -17,12 +17,21 @@ from prefill_decode.widgets.elements import (
     select,
     text,
 )
-from prefill_decode.widgets.ledger_table_data import BYTES, FLOPS, PHASES, x_of, y_of
+from prefill_decode.widgets.ledger_table_data import BARLESS, BYTES, FLOPS, PHASES, x_of, y_of
 from prefill_decode.widgets.page_only import page_only
 from prefill_decode.widgets.quantities import count, percent, short
 
 TITLE = "Bytes that one decode token reads: weights against cache, as n grows"
-LABELS = {"ffn": "feed-forward", "kv_read": "K/V read", "kv_written": "K/V written", "pairs": "pairs", "dense": "pairs"}
+LABELS = {
+    "ffn": "feed-forward",
+    "kv_read": "K/V read",
+    "kv_written": "K/V written",
+    "memory": "from memory: <small>weights and K/V</small>",
+    "activations": "activations, <small>if none stays on the chip</small>",
+    "dense": "pairs",
+}
+SUMS = ("flops-total", "bytes-memory")
+BARS = "A bar is a part’s share: of the pairs a dense kernel computes, of all FLOPs, of the bytes from memory."
 GROUPS = (
     (
         "Pairs the mask allows",
@@ -41,7 +50,7 @@ GROUPS = (
     ),
     (
         "Bytes",
-        "Every array once. Leaves out second reads; a fused kernel saves many of the activations.",
+        "Every array once. Leaves out second reads, and that a fused kernel keeps activations on the chip.",
         tuple(f"bytes-{part}" for part in BYTES),
     ),
 )
@@ -81,7 +90,8 @@ def picture(data: dict, model: str, n: int, *, with_data: bool) -> str:
         f'<div class="pd-controls" hidden>{page_only(_controls(data, model, n, texts))}</div>'
         f'<div class="pd-questions" hidden>{page_only(questions(QUESTIONS))}</div>'
         f"{text('p', 'sentence', texts, 'pd-sentence', POLITE)}{_table(model, texts, places)}"
-        f'<p class="pd-title">{TITLE}</p><div class="pd-plot">{_svg(data, texts, places)}</div>'
+        f'<p class="pd-note">{BARS}</p><p class="pd-title">{TITLE}</p>'
+        f'<div class="pd-plot">{_svg(data, texts, places)}</div>'
     )
     return root("ledger-table", "Ledgers of a pass", attributes, traits, body)
 
@@ -115,14 +125,15 @@ def _group(title: str, leaves_out: str, rows: tuple[str, ...], texts: dict[str, 
 
 def _row(row: str, texts: dict[str, str], places: dict) -> str:
     part = row.rpartition("-")[2]
-    cells = "".join(_cell(f"{phase}-{row}", phase, texts, places) for phase in PHASES)
-    total = ' data-total=""' if part == "total" else ""
+    cells = "".join(_cell(f"{phase}-{row}", phase, texts, places, bar=row not in BARLESS) for phase in PHASES)
+    total = ' data-total=""' if row in SUMS else ""
     return f'<tr data-row="{row}"{total}><th scope="row">{LABELS.get(part, part)}</th>{cells}</tr>'
 
 
-def _cell(name: str, phase: str, texts: dict[str, str], places: dict) -> str:
+def _cell(name: str, phase: str, texts: dict[str, str], places: dict, *, bar: bool) -> str:
     exact, rounded = text("span", name, texts, "pd-exact"), text("span", f"{name}-short", texts, "pd-short")
-    return f'<td class="pd-{phase}">{exact} {rounded}{place("i", name, places, "pd-bar")}</td>'
+    share = place("i", name, places, "pd-bar") if bar else ""
+    return f'<td class="pd-{phase}">{exact} {rounded}{share}</td>'
 
 
 def _svg(data: dict, texts: dict[str, str], places: dict) -> str:
@@ -147,7 +158,9 @@ def _scale(data: dict) -> str:
     across = {percent(x_of(n, lengths)): count(n) for n in lengths[:: max(1, len(lengths) // 4)]}
     up = {percent(y_of(10**power, axes)): f"{short(10**power, 'B')}" for power in range(low, int(high) + 1)}
     whole = {y: written.replace(".00", "").replace(".0", "") for y, written in up.items()}
-    title = '<text class="pd-axis" x="100%" y="100%" dy="35" text-anchor="end">n, tokens before this one →</text>'
+    title = (
+        '<text class="pd-axis" x="100%" y="100%" dy="35" text-anchor="end">n, tokens cached before this one →</text>'
+    )
     return scale(across, whole, title)
 
 

@@ -172,7 +172,7 @@ class TimelineView {
     this.say("stall", scenario.sentence);
   }
 
-  showBracket(name, { from, to, words, text, top }) {
+  showBracket(name, { from, to, words, anchor, text, top }) {
     const bracket = this.root.querySelector(`[data-bracket=${name}]`);
     const [across, start, end, label] = bracket.children;
     const place = (line, x1, x2) => { line.setAttribute("x1", `${x1}%`); line.setAttribute("x2", `${x2}%`); };
@@ -180,6 +180,7 @@ class TimelineView {
     place(start, from, from);
     place(end, to, to);
     label.setAttribute("x", `${words}%`);
+    label.setAttribute("text-anchor", anchor);
     label.textContent = text;
     bracket.setAttribute("transform", `translate(0 ${top})`);
   }

@@ -10,7 +10,8 @@ from prefill_decode.cost import Simulation
 from prefill_decode.widgets.page_only import for_page
 from prefill_decode.widgets.pass_timeline_html import picture, root
 from prefill_decode.widgets.pass_timeline_schedule import schedule_data, schedule_of, schedule_questions
-from prefill_decode.widgets.pass_timeline_stall import stall_data, stall_questions, stalls_of
+from prefill_decode.widgets.pass_timeline_stall import stall_data, stalls_of
+from prefill_decode.widgets.pass_timeline_stall_words import stall_questions
 
 HERE = Path(__file__).parent
 

@@ -176,21 +176,21 @@ def schedule_questions(schedule: Schedule) -> list[dict]:
     layers, once = schedule.layers, number(schedule.prefill_layer_ms)
     return [
         {
-            "ask": "does a longer prompt add layers?",
+            "ask": "Does a longer prompt add layers?",
             "scene": "schedule",
             "set": {"step": layers, "slow": False},
             "answer": f"No. All prompt tokens, here {schedule.prompt_len}, go through the same {count(layers, 'layer')}"
             f" once: {layers} × {once} ms. A longer prompt makes each blue row wider and slower; it adds no row.",
         },
         {
-            "ask": "where does TTFT end?",
+            "ask": "Where does TTFT end?",
             "scene": "schedule",
             "set": {"step": layers + 1, "slow": False},
             "answer": f"At the choice after the last layer of prefill: {ttft} ms. Every further token pays all"
             f" {count(layers, 'layer')} again: {tpot} ms.",
         },
         {
-            "ask": "a slow layer: who pays?",
+            "ask": "A slow layer: who pays?",
             "scene": "schedule",
             "set": {"step": schedule.steps, "slow": True},
             "answer": f"Everybody, in every pass. Layer {schedule.slow_layer} takes"

@@ -6,11 +6,13 @@ from itertools import pairwise
 from statistics import mean, median
 
 from prefill_decode.cost import Simulation
-from prefill_decode.widgets.pass_timeline_schedule import count, exact, number
+from prefill_decode.widgets.pass_timeline_schedule import exact, number
+from prefill_decode.widgets.pass_timeline_stall_words import sentence, why_tpot_falls
 
 MOST_LANES = 5
 LANE = 62  # pixels
 MARGIN = 0.14  # of the longest TTFT, shown before the arrival and after the first token
+EDGE = 25  # per cent of the width: half of the longest words in the narrowest picture, and a little
 OUTSIDE = 3.0  # per cent of the width: how far off the picture a dot is left that is not seen
 
 
@@ -56,7 +58,7 @@ class Stall:
 
     @property
     def gap(self) -> tuple[int, float, float]:
-        """The longest wait of another request after the arrival: whose, from when, to when."""
+        """The longest gap of another request after the arrival: whose, from when, to when."""
         waits = []
         for i in self.others:
             times = self.run.times(i)
@@ -74,6 +76,11 @@ class Stall:
     def usual_ms(self) -> float:
         """The median gap of the others."""
         return 1e3 * median(gap for i in self.others for gap in self.run.gaps(i))
+
+    @property
+    def pass_ms(self) -> float:
+        """What the first pass with the newcomer's prompt takes."""
+        return 1e3 * self.run.prompt_passes(self.newcomer)[0].seconds
 
     @property
     def tpot_ms(self) -> float:
@@ -133,6 +140,7 @@ def stall_data(stalls: Sequence[Stall]) -> dict:
         "lanes": len(lanes),
         "arrival": place(stalls[0], stalls[0].arrival),
         "ticks": [[_share(tick, left, right), f"{tick:,}"] for tick in _ticks(right)],
+        "why": why_tpot_falls(stalls),
         "scenarios": [
             _scenario(stall, stalls[0], place, {i: seen[i][k] for i in lanes}, most) for k, stall in enumerate(stalls)
         ],
@@ -171,53 +179,22 @@ def _scenario(stall: Stall, whole: Stall, place, dots: dict[int, list[float]], m
         "bars": [[x, round(end - x, 2)] for x, end in bars] + [[0, 0]] * (most - len(bars)),
         "busy": [bars[0][0], round(first - bars[0][0], 2)],
         "gap": _bracket(
-            place(stall, start), place(stall, end), list(dots).index(owner), f"longest wait {number(stall.gap_ms)} ms"
+            place(stall, start), place(stall, end), list(dots).index(owner), f"longest gap {number(stall.gap_ms)} ms"
         ),
         "ttft": _bracket(place(stall, stall.arrival), first, len(dots) - 1, f"TTFT {number(stall.ttft_ms)} ms"),
         "gapMs": exact(stall.gap_ms),
-        "sentence": _sentence(stall, whole),
+        "sentence": sentence(stall, whole),
     }
 
 
 def _bracket(start: float, end: float, lane: int, text: str) -> dict:
-    words = min(78, max(22, (start + end) / 2))  # the text stays inside the narrowest picture
-    return {"from": start, "to": end, "words": round(words, 2), "top": LANE * lane, "text": text}
+    x, anchor = _words_at(start, end)
+    return {"from": start, "to": end, "words": x, "anchor": anchor, "top": LANE * lane, "text": text}
 
 
-def _sentence(stall: Stall, whole: Stall) -> str:
-    tokens = f"{stall.run.requests[stall.newcomer].prompt_len:,} tokens"
-    if stall is whole:
-        return (
-            f"Whole: the newcomer’s {tokens} take one pass, and everybody waits for it. The others get no token for"
-            f" {number(stall.gap_ms)} ms; {number(stall.usual_ms)} ms is usual. Their TPOT, a mean, is"
-            f" {number(stall.tpot_ms)} ms and hides it."
-        )
-    return (
-        f"In chunks of {stall.run.chunk:,}: {count(stall.reads, 'pass', 'passes')} take a piece of the {tokens} and the"
-        f" others’ newest tokens. Their longest wait is {number(stall.gap_ms)} ms instead of {number(whole.gap_ms)} ms;"
-        f" the newcomer’s first token comes after {number(stall.ttft_ms)} ms instead of {number(whole.ttft_ms)} ms."
-    )
-
-
-def stall_questions(stalls: Sequence[Stall]) -> list[dict]:
-    """Return the questions of this scene, each with the scenario that answers it and the answer."""
-    whole, small = stalls[0], stalls[-1]
-    return [
-        {
-            "ask": "who waits for the newcomer’s prompt?",
-            "scene": "stall",
-            "set": {"scenario": whole.name},
-            "answer": f"Whoever decodes: {number(whole.gap_ms)} ms without a token instead of"
-            f" {number(whole.usual_ms)} ms, though their own prompts were done long ago. The newcomer itself waits"
-            f" {number(whole.ttft_ms)} ms.",
-        },
-        {
-            "ask": "what does a smaller chunk cost?",
-            "scene": "stall",
-            "set": {"scenario": small.name},
-            "answer": f"In chunks of {small.run.chunk:,} the weights are read {small.reads:,} times,"
-            f" {number(small.reads * small.read_gb)} GB instead of {number(whole.read_gb)} GB, and the newcomer waits"
-            f" {number(small.ttft_ms)} ms for its first token instead of {number(whole.ttft_ms)} ms. The others’"
-            f" longest wait falls to {number(small.gap_ms)} ms.",
-        },
-    ]
+def _words_at(start: float, end: float) -> tuple[float, str]:
+    """Return where words stand and which part of them: under the middle, or at an end where they would be cut."""
+    middle = round((start + end) / 2, 2)
+    if middle < EDGE:
+        return max(0.5, start), "start"
+    return (min(99.5, end), "end") if middle > 100 - EDGE else (middle, "middle")

@@ -18,7 +18,7 @@ def stall_scene(data: dict, chosen: dict, questions: str) -> str:
         f'<p class="pd-note">{html.escape(data["stallSource"])}</p>'
         f'<form class="pd-scenarios" hidden>{page_only(_radios(stall, chosen))}</form>'
         f'<p class="pd-sentence" aria-live="polite">{chosen["sentence"]}</p>'
-        f'</div><div class="pd-side">{_table(stall, chosen)}'
+        f'</div><div class="pd-side">{_table(stall, chosen)}{_why(stall)}'
         f'<div class="pd-choices" hidden>{page_only(questions)}</div></div></section>'
     )
 
@@ -29,7 +29,7 @@ def _drawing(stall: dict, chosen: dict) -> str:
     lanes = "".join(_lane(stall, chosen, i) for i in range(stall["lanes"]))
     ticks = "".join(
         f'<line class="pd-tick" x1="{x}%" x2="{x}%" y1="{floor}" y2="{floor + 5}"></line>'
-        f'<text class="pd-small" x="{x}%" y="{floor + 18}" text-anchor="middle">{text}</text>'
+        f'<text class="pd-small" x="{x}%" y="{floor + 18}" text-anchor="{_anchor(x)}">{text}</text>'
         for x, text in stall["ticks"]
     )
     return (
@@ -43,6 +43,11 @@ def _drawing(stall: dict, chosen: dict) -> str:
         '<p class="pd-axis"><span>a token</span> <span>a pass with the newcomer’s prompt</span>'
         " <span>ms since its arrival</span></p>"
     )
+
+
+def _anchor(x: float) -> str:
+    """Keep the number of a tick in the picture: beside the tick where the edge is near."""
+    return "start" if x < 5 else "end" if x > 95 else "middle"
 
 
 def _lane(stall: dict, chosen: dict, i: int) -> str:
@@ -62,7 +67,7 @@ def _bracket(name: str, measured: dict) -> str:
         f'<line x1="{x1}" x2="{x2}" y1="{y1}" y2="{y2}"></line>'
         for x1, x2, y1, y2 in ((start, end, 43, 43), (start, start, 39, 47), (end, end, 39, 47))
     )
-    words = f'<text x="{measured["words"]}%" y="57" text-anchor="middle">{measured["text"]}</text>'
+    words = f'<text x="{measured["words"]}%" y="57" text-anchor="{measured["anchor"]}">{measured["text"]}</text>'
     return f'<g class="pd-bracket" data-bracket="{name}" transform="translate(0 {measured["top"]})">{lines}{words}</g>'
 
 
@@ -78,12 +83,17 @@ def _radios(stall: dict, chosen: dict) -> str:
 def _table(stall: dict, chosen: dict) -> str:
     rows = "".join(_row(each, each is chosen) for each in stall["scenarios"])
     return (
-        '<table class="pd-numbers"><thead><tr><td></td><th scope="colgroup" colspan="2">others, ms</th>'
-        '<th scope="colgroup" colspan="2">newcomer</th></tr><tr><th scope="col">prompt enters</th>'
-        '<th scope="col">longest wait</th><th scope="col">TPOT, mean</th>'
+        '<table class="pd-numbers"><colgroup><col></colgroup><colgroup span="2"></colgroup>'
+        '<colgroup span="2"></colgroup><thead><tr><td></td><th scope="colgroup" colspan="2"><b>others</b></th>'
+        '<th scope="colgroup" colspan="2"><b>newcomer</b></th></tr><tr><th scope="col">prompt enters</th>'
+        '<th scope="col">longest gap, ms</th><th scope="col">their TPOT, ms</th>'
         '<th scope="col">TTFT, ms</th><th scope="col">weights read, GB</th></tr></thead>'
         f"<tbody>{rows}</tbody></table>"
     )
+
+
+def _why(stall: dict) -> str:
+    return f'<p class="pd-note">{stall["why"]}</p>' if stall["why"] else ""
 
 
 def _row(scenario: dict, is_chosen: bool) -> str:

@@ -8,6 +8,7 @@ const NAMES = { prompt_len: "Prompt length", batch: "Batch" };
 const PREFIXES = ["", "k", "M", "G", "T", "P", "E", "Z"];
 const PLOT_HEIGHT = 300; // px, as in roofline.css
 const LINE = 16; // px
+const NARROW = 0.29; // what the words of the limit take of the narrowest picture
 const IDEAL = { compute: 1, reach: 1, overhead: 0, prefillOverhead: 0 };
 
 export function count(number) {
@@ -151,6 +152,7 @@ function promptsOf({ batch, prompt_len: n }) {
 /** What stands in every element that has a data-text. */
 export function textsOf(data, choice, reading) {
   const label = data.dtypes[choice.dtype].label;
+  const model = data.models[choice.model];
   const each = choice.batch > 1 ? " each" : "";
   return {
     caption: `${choice.model} on ${choice.device} · ${label} · ${promptsOf(choice)}, ${count(data.newTokens)} new tokens${each}`,
@@ -159,6 +161,7 @@ export function textsOf(data, choice, reading) {
     ...ridgeTexts(reading),
     ...requestTexts(choice, reading),
     ...memoryTexts(reading),
+    "weights-read": model.read === model.stored ? "all that are stored" : "without the looked-up embedding",
     reached: reachedText(data, choice),
     sentence: sentenceOf(choice, reading),
   };
@@ -180,7 +183,8 @@ function ridgeTexts({ ridge, promptAtRidge: prompt, batchAtRidge: batch, decodeL
     "ridge-prompt": prompt === null ? "no prompt reaches it" : `= prompt of ${plural(prompt, "token")}`,
     "prompt-at-ridge": prompt === null ? "none up to 131,072" : `${plural(prompt, "token")}, batch 1`,
     "batch-at-ridge": batch === null ? `never: ${digits(decodeLimit)} at most` : `${count(batch)} requests${few}`,
-    limit: `batch → ∞: ${digits(decodeLimit)}`,
+    "limit-name": "batch → ∞:",
+    "limit-at": digits(decodeLimit),
   };
 }
 
@@ -196,18 +200,18 @@ function requestTexts({ batch }, reading) {
 function memoryTexts(reading) {
   const { weights, cache, largestBatch: largest } = reading;
   const [used, has] = [short(weights + cache, "B"), short(reading.memory, "B")];
+  const such = plural(largest, "such request");
   return {
-    "memory-weights": memory(weights), "memory-cache": memory(cache), "memory-all": `${used} of ${has}: ${reading.fits ? "fits" : "does not fit"}`, largest: plural(largest, "such request"),
+    "memory-weights": memory(weights), "memory-cache": memory(cache), "memory-all": `${used} of ${has}: ${reading.fits ? "fits" : "does not fit"}`, largest: largest ? such : "not even one such request",
     unfit: reading.fits ? "" :
       `Does not fit: weights ${short(weights, "B")} + cache ${short(cache, "B")} = ${used}, the device has ${has}.` +
-      ` At most ${count(largest)} such request${largest === 1 ? "" : "s"} fit; the times are those of a larger memory.`,
+      ` ${largest ? `At most ${such} fit` : "Not even one such request fits"}; the times are those of a larger memory.`,
   };
 }
 
 function reachedText(data, choice) {
-  const { compute, reach, overhead, prefillOverhead } = data.devices[choice.device];
+  const { compute, reach, overhead, prefillOverhead, judged } = data.devices[choice.device];
   const waits = (seconds) => digits(1000 * data.models[choice.model].layers * seconds);
-  const judged = data.judged === null ? "not judged on measurements" : `on measurements: ${data.judged}`;
   return (
     `“About” counts on ${digits(100 * compute)} % of the peak, ${digits(100 * reach)} % of the bandwidth and ` +
     `${waits(prefillOverhead)} ms of overhead in prefill and ${waits(overhead)} ms in a decode pass; ${judged}.`
@@ -238,17 +242,17 @@ export function placesOf(data, reading) {
     slope: { x1: "0%", y1: percent(y(bandwidth * 10 ** x0)), x2: corner, y2: flat },
     flat: { x1: corner, y1: flat, x2: "100%", y2: flat },
     zone: { x: corner, width: percent(1 - x(ridge)) },
-    "ridge-line": { x1: corner, y1: flat, x2: corner },
-    "ridge-label": { x: corner, y: flat },
-    "memory-side": { x: corner },
-    "compute-side": { x: corner },
+    "ridge-line": { x1: corner, x2: corner },
+    "ridge-label": { x: corner, "text-anchor": x(ridge) < 0.3 ? "start" : x(ridge) > 0.7 ? "end" : "middle" },
+    "memory-side": { x: corner, visibility: x(ridge) > 0.25 ? "visible" : "hidden" },
+    "compute-side": { x: corner, visibility: x(ridge) < 0.66 ? "visible" : "hidden" },
     "prefill-drop": dropOf(prefill),
     "decode-drop": dropOf(decode),
     "limit-drop": dropOf(limit),
     "prefill-point": { x: percent(prefill[0]), y: percent(prefill[1]) },
     "decode-point": { cx: percent(decode[0]), cy: percent(decode[1]) },
     "limit-point": { cx: percent(limit[0]), cy: percent(limit[1]) },
-    "limit-label": { x: percent(limit[0]), "text-anchor": limit[0] < 0.6 ? "start" : "end" },
+    ...limitLabel(limit, prefill[0], decode[0], x(ridge)),
     ...labelsOf(prefill, decode, x(ridge), y(rate)),
     room: { style: `--pd-weights:${share(weights)};--pd-cache:${share(cache)};--pd-has:${share(has)}` },
   };
@@ -258,15 +262,35 @@ function dropOf([x, y]) {
   return { x1: percent(x), y1: percent(y), x2: percent(x) };
 }
 
-/** Both names: to the right of a point on the slope, else above the flat roof and below the ridge's name. */
+/** Both names: to the right of a point on the slope, else above the flat roof and below it. */
 function labelsOf(prefill, decode, ridge, flat) {
   const gap = (decode[1] - prefill[1]) * PLOT_HEIGHT;
-  const [prefillHigh, decodeHigh] = [prefill, decode].map(([x]) => x > ridge - 0.12);
+  const [prefillHigh, decodeHigh] = [prefill, decode].map(([x]) => isHigh(x, ridge));
   const down = gap > -2 * LINE && !prefillHigh && !decodeHigh ? Math.max(0, Math.round(2 * LINE - gap)) : 0;
   return {
     ...(prefillHigh ? labelAt("prefill", prefill[0], flat, -27) : labelBeside("prefill", prefill, 8)),
-    ...(decodeHigh ? labelAt("decode", decode[0], flat, 58) : labelBeside("decode", decode, 8 + down)),
+    ...(decodeHigh ? labelAt("decode", decode[0], flat, 28) : labelBeside("decode", decode, 8 + down)),
   };
+}
+
+/** The limit's two lines: over the slope where it is free, else at the foot, on a side without a line. */
+function limitLabel([x, y], prefill, decode, ridge) {
+  const underName = isHigh(prefill, ridge) && x > over(prefill) - 2 * NARROW;
+  if (x >= NARROW && x <= ridge && !underName) return twoLines("limit", y, -24, { x: percent(x), dx: "-9", "text-anchor": "end" });
+  const lines = [prefill, decode, ridge];
+  const left = x >= NARROW && !lines.some((line) => x - NARROW < line && line < x);
+  const right = x <= 1 - NARROW && !lines.some((line) => x < line && line < x + NARROW);
+  const anchor = x > 1 - NARROW || (left && !right) ? "end" : "start";
+  return twoLines("limit", 1, -24, { x: percent(x), dx: anchor === "end" ? "-5" : "5", "text-anchor": anchor });
+}
+
+function isHigh(x, ridge) {
+  return x > ridge - 0.12;
+}
+
+/** Where a name over the flat roof has its middle: over its point as far as the picture is wide enough. */
+function over(x) {
+  return Math.max(0.3, Math.min(0.72, x));
 }
 
 function labelBeside(phase, [x, y], down) {
@@ -275,7 +299,7 @@ function labelBeside(phase, [x, y], down) {
 
 /** At the height of the flat roof, over its point as far as the picture is wide enough. */
 function labelAt(phase, x, y, down) {
-  return twoLines(phase, y, down, { x: percent(Math.max(0.3, Math.min(0.72, x))), dx: "0", "text-anchor": "middle" });
+  return twoLines(phase, y, down, { x: percent(over(x)), dx: "0", "text-anchor": "middle" });
 }
 
 function twoLines(phase, y, down, where) {
@@ -339,11 +363,13 @@ function askUnfit(data, now, read) {
   const { largestBatch, weights, memory: has } = read(choice);
   choice.batch = Math.min(LARGEST.batch, largestBatch + 1);
   const { fits, cache } = read(choice);
+  const m = data.newTokens; // the last of them is chosen and never cached
+  const asked = `${plural(choice.batch, "request")} of 8,192 tokens and ${m === 2 ? "1 more entry" : `${count(m - 1)} more entries`} for ${count(m)} new tokens`;
   const sizes = `weights ${short(weights, "B")} + cache ${short(cache, "B")}, the device has ${short(has, "B")}`;
   return { choice, answer: fits
-    ? `Even ${plural(choice.batch, "request")} of 8,192 tokens fit: ${sizes}.`
-    : `${plural(choice.batch, "request")} of 8,192 tokens do${choice.batch === 1 ? "es" : ""} not fit: ${sizes}. ` +
-      `${largestBatch === 0 ? "Not one does" : `${count(largestBatch)} do`}: (memory − weights) / cache.` };
+    ? `Even ${asked} fit: ${sizes}.`
+    : `${asked} do${choice.batch === 1 ? "es" : ""} not fit: ${sizes}. ` +
+      `${largestBatch === 0 ? "Not even one does" : `${count(largestBatch)} do`}: (memory − weights) / cache.` };
 }
 
 class RooflineView {
@@ -378,24 +404,27 @@ class RooflineView {
     on("input", ({ target }) => this.changed(target));
     on("click", ({ target }) => this.asked(target.closest("[data-ask]")));
     on("keydown", (event) => event.ctrlKey || event.altKey || event.metaKey || event.stopPropagation()); // JupyterLab would take them
-    on("focusout", ({ target }) => target.type === "number" && this.restore(target));
+    for (const type of ["change", "focusin", "focusout"]) on(type, ({ target }) => target.type === "number" && this.settle(target));
     this.follow = () => this.saving || this.fromModel();
     for (const name of CHOICES) this.model.on(`change:${name}`, this.follow);
   }
 
   fromModel() {
-    this.show(Object.fromEntries(CHOICES.map((name) => [name, this.model.get(name)])));
+    this.write(this.alert, "");
+    this.settled = this.choice = Object.fromEntries(CHOICES.map((name) => [name, this.model.get(name)]));
+    this.show(this.choice);
   }
 
-  /** A control has another value: show it, or say what is wrong with it and keep what was. */
+  /** A control has another value: show it, or say what is wrong with it and go back to what was before the typing. */
   changed(input) {
     const { name, type, value } = input;
-    const wrong = type === "number" ? complaint(name, value, this.choice[name]) : "";
+    const kept = this.settled[name];
+    const wrong = type === "number" ? complaint(name, value, kept) : "";
     input.setAttribute("aria-invalid", wrong !== "");
     this.write(this.alert, wrong);
-    if (wrong) return;
-    const wanted = type === "range" ? this.places[name][Number(value)] : type === "number" ? Number(value) : value;
-    this.choose({ ...this.choice, [name]: wanted }, "", input);
+    if (wrong && this.choice[name] === kept) return;
+    const given = type === "range" ? this.places[name][Number(value)] : type === "number" ? Number(value) : value;
+    this.choose({ ...this.choice, [name]: wrong ? kept : given }, "", input);
   }
 
   asked(button) {
@@ -451,9 +480,9 @@ class RooflineView {
     }
   }
 
-  /** A field left with a wrong number shows the one that holds. */
-  restore(input) {
-    if (input.getAttribute("aria-invalid") !== "true") return;
+  /** Typing begins or ends: the field shows the number that holds, and a wrong one will go back to it. */
+  settle(input) {
+    this.settled = this.choice;
     input.value = this.choice[input.name];
     input.setAttribute("aria-invalid", "false");
   }

@@ -7,7 +7,14 @@ import anywidget
 import traitlets
 
 from prefill_decode.cost import DTYPES, Constants, Machine, Shape
-from prefill_decode.widgets.roofline_data import DTYPE_LABELS, LARGEST_BATCH, LONGEST_PROMPT, Devices, roofline_data
+from prefill_decode.widgets.roofline_data import (
+    DTYPE_LABELS,
+    LARGEST_BATCH,
+    LONGEST_PROMPT,
+    Devices,
+    Judged,
+    roofline_data,
+)
 from prefill_decode.widgets.roofline_html import picture
 from prefill_decode.widgets.roofline_numbers import Choice, Reading, read
 from prefill_decode.widgets.roofline_texts import attributes, places, texts
@@ -35,8 +42,9 @@ class Roofline(anywidget.AnyWidget):
         1 to 131,072 and 1 to 4,096.
     new_tokens : int
         Of each request, at least 2.
-    judged : str, optional
-        How far the expected times were off where they were measured, such as "median error 14 %, n = 41".
+    judged : str or mapping of str to str, optional
+        How far the expected times were off where they were measured, such as "median error 14 %, n = 41"; one text for
+        all devices or one for each, None for a device where nothing like it was measured.
 
     Raises
     ------
@@ -71,7 +79,7 @@ class Roofline(anywidget.AnyWidget):
         prompt_len: int = 2048,
         batch: int = 1,
         new_tokens: int = 128,
-        judged: str | None = None,
+        judged: Judged = None,
     ) -> None:
         self._shapes, self._devices, self._constants = dict(shapes), dict(devices), constants
         data = roofline_data(shapes, devices, constants, new_tokens=new_tokens, judged=judged)

@@ -10,6 +10,7 @@ LONGEST_PROMPT, LARGEST_BATCH = 131_072, 4096
 HEADROOM = 0.9  # decades above the highest roof, for a label
 
 Devices = Mapping[str, Mapping[str, object]]
+Judged = str | Mapping[str, str | None] | None
 
 
 def roofline_data(
@@ -18,7 +19,7 @@ def roofline_data(
     constants: Constants | Mapping[str, Constants],
     *,
     new_tokens: int,
-    judged: str | None,
+    judged: Judged,
 ) -> dict:
     """Return plain JSON values; every number that JavaScript computes with is one of them.
 
@@ -33,7 +34,7 @@ def roofline_data(
         raise ValueError(f"new_tokens = {new_tokens}: expected at least 2, or nothing is decoded")
     data = {
         "models": {name: _coefficients(name, shape) for name, shape in shapes.items()},
-        "devices": {name: _device(name, device, constants) for name, device in devices.items()},
+        "devices": {name: _device(name, device, constants, judged) for name, device in devices.items()},
         "dtypes": {
             name: {
                 "label": label,
@@ -44,7 +45,6 @@ def roofline_data(
             for name, label in DTYPE_LABELS.items()
         },
         "newTokens": new_tokens,
-        "judged": judged,
     }
     return {**data, "axes": _axes(data)}
 
@@ -65,7 +65,9 @@ def _coefficients(name: str, shape: Shape) -> dict:
     }
 
 
-def _device(name: str, device: Mapping[str, object], constants: Constants | Mapping[str, Constants]) -> dict:
+def _device(
+    name: str, device: Mapping[str, object], constants: Constants | Mapping[str, Constants], judged: Judged
+) -> dict:
     missing = [key for key in ("peak", "bandwidth", "memory") if not device.get(key)]
     if missing:
         raise ValueError(f"device {name!r} has no {' and no '.join(missing)}: a roof needs them, leave it out")
@@ -81,7 +83,20 @@ def _device(name: str, device: Mapping[str, object], constants: Constants | Mapp
         "reach": reached.memory,
         "overhead": reached.overhead,
         "prefillOverhead": reached.prefill_overhead,
+        "judged": _judged(name, judged),
     }
+
+
+def _judged(name: str, judged: Judged) -> str:
+    """Return how far the expected times of a device were off, in words."""
+    if judged is None:
+        return "not judged on measurements"
+    if not isinstance(judged, str) and name not in judged:
+        raise ValueError(
+            f"judged says nothing of device {name!r}: give a text, or None if nothing like it was measured"
+        )
+    told = judged if isinstance(judged, str) else judged[name]
+    return "nothing like it was measured: constants borrowed" if told is None else f"on measurements: {told}"
 
 
 def _axes(data: dict) -> dict:

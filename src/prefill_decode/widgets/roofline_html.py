@@ -25,7 +25,7 @@ TITLE = "Roofline: FLOP per byte against attainable TFLOP/s, prefill and decode 
 PASS_ROWS = (
     ("rows", "tokens computed", ""),
     ("flops", "arithmetic", ""),
-    ("weights", "weights read", ""),
+    ("weights", "weights read", "weights-read"),
     ("read", "K/V cache read", ""),
     ("written", "K/V cache written", ""),
     ("intensity", "FLOP per byte", "weights and K/V read"),
@@ -43,7 +43,7 @@ REQUEST_ROWS = (
     ("decode crosses at", "batch-at-ridge"),
 )
 MEMORY_ROWS = (
-    ("weights", "memory-weights"),
+    ("weights<small>stored, input embedding included</small>", "memory-weights"),
     ("cache at the end", "memory-cache"),
     ("both", "memory-all"),
     ("largest batch", "largest"),
@@ -108,7 +108,7 @@ def _scale(axes: dict) -> str:
     up = {percent((y1 - power) / (y1 - y0)): _power(power - 12) for power in range(y0, int(y1) + 1)}
     titles = (
         '<text class="pd-axis" x="0%" y="0%" dx="6" dy="14">TFLOP/s</text>'
-        '<text class="pd-axis" x="100%" y="100%" dy="35" text-anchor="end">FLOP per byte →</text>'
+        '<text class="pd-axis" x="100%" y="100%" dy="53" text-anchor="end">FLOP per byte →</text>'
     )
     return scale(across, up, titles)
 
@@ -120,13 +120,14 @@ def _power(power: int) -> str:
 
 
 def _labels(texts: dict[str, str], places: dict) -> str:
-    left, right = ' y="100%" dx="-6" dy="-8" text-anchor="end"', ' y="100%" dx="6" dy="-8"'
+    left, right = (f' y="100%" dx="{dx}" dy="35" text-anchor="{anchor}"' for dx, anchor in ((-6, "end"), (6, "start")))
     return (
         place("text", "memory-side", places, "pd-side-name", left, "memory binds ◂")
         + place("text", "compute-side", places, "pd-side-name", right, "▸ compute binds")
-        + label("ridge", texts, places, "pd-ridge-name", ' dx="6" dy="20"', "ridge-label")
-        + label("ridge-prompt", texts, places, "pd-ridge-name", ' dx="6" dy="36"', "ridge-label")
-        + label("limit", texts, places, "pd-limit-name", ' y="100%" dx="0" dy="-28"', "limit-label")
+        + label("ridge", texts, places, "pd-ridge-name", ' y="0%" dy="-25"', "ridge-label")
+        + label("ridge-prompt", texts, places, "pd-ridge-name", ' y="0%" dy="-9"', "ridge-label")
+        + label("limit-name", texts, places, "pd-limit-name")
+        + label("limit-at", texts, places, "pd-limit-name")
         + label("decode-name", texts, places, "pd-name pd-decode")
         + label("decode-at", texts, places, "pd-at pd-decode")
         + label("prefill-name", texts, places, "pd-name pd-prefill")
@@ -136,7 +137,8 @@ def _labels(texts: dict[str, str], places: dict) -> str:
 
 def _passes(texts: dict[str, str]) -> str:
     def row(name: str, title: str, small: str) -> str:
-        more = f"<small>{small}</small>" if small else ""
+        known = text("small", small, texts) if small in texts else f"<small>{small}</small>"
+        more = known if small else ""
         cells = "".join(text("td", f"{phase}-{name}", texts) for phase in ("prefill", "decode"))
         return f'<tr data-row="{name}"><th scope="row">{title}{more}</th>{cells}</tr>'
 

@@ -81,6 +81,8 @@ class Reading:
         FLOPs a byte to which decode tends as the batch grows: what is left when nobody counts the weights.
     weights, cache, memory : int
         Bytes stored, bytes of all caches at the end, and what the device has.
+    reads_all : bool
+        Whether a pass reads all weights that are stored; of an embedding that is no head it reads a few rows.
     fits : bool
     largest_batch : int
     """
@@ -95,6 +97,7 @@ class Reading:
     weights: int
     cache: int
     memory: float
+    reads_all: bool
     fits: bool
     largest_batch: int
 
@@ -123,6 +126,7 @@ def read(shape: Shape, machine: Machine, constants: Constants, choice: Choice, *
         weights=shape.weight_bytes(dtype),
         cache=batch * shape.kv_bytes(entries, dtype),
         memory=memory,
+        reads_all=shape.params_read == shape.params,
         fits=fits(shape, entries=entries, batch=batch, dtype=dtype, memory=memory),
         largest_batch=largest_batch(shape, entries=entries, dtype=dtype, memory=memory),
     )

@@ -9,6 +9,7 @@ from prefill_decode.widgets.roofline_numbers import Choice, PassReading, Reading
 
 PLOT_HEIGHT = 300  # px, as in roofline.css: labels keep their distance in pixels, everything else is a share
 LINE = 16  # px
+NARROW = 0.29  # what the words of the limit take of the narrowest picture
 
 
 def attributes(choice: Choice, reading: Reading) -> dict[str, str]:
@@ -82,7 +83,8 @@ def _ridge_texts(reading: Reading) -> dict[str, str]:
         "ridge-prompt": "no prompt reaches it" if prompt is None else f"= prompt of {_tokens(prompt)}",
         "prompt-at-ridge": "none up to 131,072" if prompt is None else f"{_tokens(prompt)}, batch 1",
         "batch-at-ridge": f"never: {limit} at most" if batch is None else f"{count(batch)} requests{few}",
-        "limit": f"batch → ∞: {limit}",
+        "limit-name": "batch → ∞:",
+        "limit-at": limit,
     }
 
 
@@ -105,18 +107,21 @@ def _request_texts(data: dict, choice: Choice, reading: Reading) -> dict[str, st
 
 
 def _memory_texts(choice: Choice, reading: Reading) -> dict[str, str]:
-    used, largest = reading.weights + reading.cache, count(reading.largest_batch)
+    used, largest = reading.weights + reading.cache, reading.largest_batch
+    such = f"{count(largest)} such request{'s' * (largest != 1)}"
     verdict = "fits" if reading.fits else "does not fit"
     sizes = f"weights {short(reading.weights, 'B')} + cache {short(reading.cache, 'B')} = {short(used, 'B')}"
     unfit = (
-        f"Does not fit: {sizes}, the device has {short(reading.memory, 'B')}. At most {largest} such"
-        f" request{'s' * (reading.largest_batch != 1)} fit; the times are those of a larger memory."
+        f"Does not fit: {sizes}, the device has {short(reading.memory, 'B')}."
+        f" {f'At most {such} fit' if largest else 'Not even one such request fits'}; the times are those of a larger"
+        " memory."
     )
     return {
         "memory-weights": memory(reading.weights),
         "memory-cache": memory(reading.cache),
         "memory-all": f"{short(used, 'B')} of {short(reading.memory, 'B')}: {verdict}",
-        "largest": f"{largest} such request{'s' * (reading.largest_batch != 1)}",
+        "largest": such if largest else "not even one such request",
+        "weights-read": "all that are stored" if reading.reads_all else "without the looked-up embedding",
         "unfit": "" if reading.fits else unfit,
     }
 
@@ -124,10 +129,9 @@ def _memory_texts(choice: Choice, reading: Reading) -> dict[str, str]:
 def _reached(data: dict, choice: Choice) -> str:
     device, layers = data["devices"][choice.device], data["models"][choice.model]["layers"]
     waits = [digits(1000 * layers * device[name]) for name in ("prefillOverhead", "overhead")]
-    judged = "not judged on measurements" if data["judged"] is None else f"on measurements: {data['judged']}"
     return (
         f"“About” counts on {digits(100 * device['compute'])} % of the peak, {digits(100 * device['reach'])} % of the"
-        f" bandwidth and {waits[0]} ms of overhead in prefill and {waits[1]} ms in a decode pass; {judged}."
+        f" bandwidth and {waits[0]} ms of overhead in prefill and {waits[1]} ms in a decode pass; {device['judged']}."
     )
 
 
@@ -166,17 +170,17 @@ def places(data: dict, choice: Choice, reading: Reading, *, peak: float, bandwid
         "slope": {"x1": "0%", "y1": percent(y(bandwidth * 10.0**x0)), "x2": percent(ridge), "y2": percent(flat)},
         "flat": {"x1": percent(ridge), "y1": percent(flat), "x2": "100%", "y2": percent(flat)},
         "zone": {"x": percent(ridge), "width": percent(1 - ridge)},
-        "ridge-line": {"x1": percent(ridge), "y1": percent(flat), "x2": percent(ridge)},
-        "ridge-label": {"x": percent(ridge), "y": percent(flat)},
-        "memory-side": {"x": percent(ridge)},
-        "compute-side": {"x": percent(ridge)},
+        "ridge-line": {"x1": percent(ridge), "x2": percent(ridge)},
+        "ridge-label": {"x": percent(ridge), "text-anchor": _anchor(ridge)},
+        "memory-side": {"x": percent(ridge), "visibility": "visible" if ridge > 0.25 else "hidden"},
+        "compute-side": {"x": percent(ridge), "visibility": "visible" if ridge < 0.66 else "hidden"},
         "prefill-drop": _drop(*prefill),
         "decode-drop": _drop(*decode),
         "limit-drop": _drop(*limit),
         "prefill-point": {"x": percent(prefill[0]), "y": percent(prefill[1])},
         "decode-point": {"cx": percent(decode[0]), "cy": percent(decode[1])},
         "limit-point": {"cx": percent(limit[0]), "cy": percent(limit[1])},
-        "limit-label": {"x": percent(limit[0]), "text-anchor": "start" if limit[0] < 0.6 else "end"},
+        **_limit_label(limit, prefill[0], decode[0], ridge),
         **_labels(prefill, decode, ridge, flat),
         "room": {"style": f"--pd-weights:{percent(_share(reading, reading.weights))};"
                           f"--pd-cache:{percent(_share(reading, reading.cache))};"
@@ -195,14 +199,40 @@ def _drop(x: float, y: float) -> dict[str, str]:
 def _labels(
     prefill: tuple[float, float], decode: tuple[float, float], ridge: float, flat: float
 ) -> dict[str, dict[str, str]]:
-    """Place both names: to the right of a point on the slope, else above the flat roof and below the ridge's name."""
+    """Place both names: to the right of a point on the slope, else above the flat roof and below it."""
     gap = (decode[1] - prefill[1]) * PLOT_HEIGHT
-    prefill_high, decode_high = (x > ridge - 0.12 for x, _ in (prefill, decode))
+    prefill_high, decode_high = (_is_high(x, ridge) for x, _ in (prefill, decode))
     down = max(0, round(2 * LINE - gap)) if gap > -2 * LINE and not prefill_high and not decode_high else 0
     return {
         **(_label_at("prefill", prefill[0], flat, -27) if prefill_high else _label_beside("prefill", prefill, 8)),
-        **(_label_at("decode", decode[0], flat, 58) if decode_high else _label_beside("decode", decode, 8 + down)),
+        **(_label_at("decode", decode[0], flat, 28) if decode_high else _label_beside("decode", decode, 8 + down)),
     }
+
+
+def _limit_label(limit: tuple[float, float], prefill: float, decode: float, ridge: float) -> dict[str, dict[str, str]]:
+    """Place the limit's two lines: over the slope where it is free, else at the foot, on a side without a line."""
+    x, y = limit
+    under_name = _is_high(prefill, ridge) and x > _over(prefill) - 2 * NARROW
+    if NARROW <= x <= ridge and not under_name:
+        return _two_lines("limit", y, -24, {"x": percent(x), "dx": "-9", "text-anchor": "end"})
+    lines = (prefill, decode, ridge)
+    left = x >= NARROW and not any(x - NARROW < line < x for line in lines)
+    right = x <= 1 - NARROW and not any(x < line < x + NARROW for line in lines)
+    anchor = "end" if x > 1 - NARROW or (left and not right) else "start"
+    return _two_lines("limit", 1, -24, {"x": percent(x), "dx": "-5" if anchor == "end" else "5", "text-anchor": anchor})
+
+
+def _anchor(x: float) -> str:
+    return "start" if x < 0.3 else "end" if x > 0.7 else "middle"
+
+
+def _is_high(x: float, ridge: float) -> bool:
+    return x > ridge - 0.12
+
+
+def _over(x: float) -> float:
+    """Return where a name over the flat roof has its middle: over its point as far as the picture is wide enough."""
+    return max(0.3, min(0.72, x))
 
 
 def _label_beside(phase: str, point: tuple[float, float], down: int) -> dict[str, dict[str, str]]:
@@ -211,7 +241,7 @@ def _label_beside(phase: str, point: tuple[float, float], down: int) -> dict[str
 
 def _label_at(phase: str, x: float, y: float, down: int) -> dict[str, dict[str, str]]:
     """Place a label at the height of the flat roof, over its point as far as the picture is wide enough."""
-    return _two_lines(phase, y, down, {"x": percent(max(0.3, min(0.72, x))), "dx": "0", "text-anchor": "middle"})
+    return _two_lines(phase, y, down, {"x": percent(_over(x)), "dx": "0", "text-anchor": "middle"})
 
 
 def _two_lines(phase: str, y: float, down: int, where: dict[str, str]) -> dict[str, dict[str, str]]:
