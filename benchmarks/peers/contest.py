@@ -42,7 +42,7 @@ def measure() -> dict[str, Measure | Missing]:
                 missing[peer] = Missing(str(error))
         if not peers:
             raise CannotMeasureError("; ".join(f"{peer}: {reason.why}" for peer, reason in missing.items()))
-        return {**_rates(ours, peers), **missing}
+        return {**_rates(ours, peers), **_packed(peers, folder, running), **missing}
 
 
 def check_agreement(ours: list[list[float]], theirs: list[list[float]]) -> None:
@@ -71,6 +71,17 @@ def _rates(ours: Worker, peers: dict[str, Worker]) -> dict[str, Measure]:
     for n in PREFILL_LENGTHS:
         measures |= _against("prefill", n, f"prefill of {n} tokens", n, ours, peers)
     return measures | _against("decode", CACHED, f"decode with {CACHED} tokens in the cache", 1, ours, peers)
+
+
+def _packed(peers: dict[str, Worker], folder: Path, running: ExitStack) -> dict[str, Measure]:
+    """Return what packed weights change in an engine that has kernels for them: its peer is itself in float32."""
+    if "llama_cpp" not in peers:
+        return {}
+    packed = running.enter_context(Worker(python_with("llama_cpp.txt"), "run_llama_cpp_packed.py", folder))
+    own = {"float32": peers["llama_cpp"]}
+    prefill = _against("prefill", CACHED, f"prefill of {CACHED} tokens, packed weights", CACHED, packed, own)
+    decode = _against("decode", CACHED, f"decode with {CACHED} tokens in the cache, packed weights", 1, packed, own)
+    return {f"llama_cpp_packed_{key}": measure for key, measure in (prefill | decode).items()}
 
 
 def _against(phase: str, n: int, what: str, tokens: int, ours: Worker, peers: dict[str, Worker]) -> dict[str, Measure]:

@@ -9,17 +9,19 @@ from pathlib import Path
 import numpy as np
 from gguf import GGUFWriter, LlamaFileType
 
+from prefill_decode import smollm2
 from prefill_decode.config import Config
 from prefill_decode.model import Model
 
 
 def hand_over(model: Model, ids: np.ndarray, folder: Path) -> None:
-    """Write ``config.json``, ``ids.npy``, ``weights.npz`` (named as in ``Model``) and ``weights.gguf``."""
+    """Write ``config.json``, ``ids.npy``, ``weights.npz`` (named as in ``Model``), ``weights.gguf``, ``packed.gguf``."""
     (folder / "config.json").write_text(json.dumps(asdict(model.config)), "utf-8")
     np.save(folder / "ids.npy", ids)
     layers = {f"{i}.{name}": w for i, layer in enumerate(model.layers) for name, w in vars(layer).items()}
     np.savez(folder / "weights.npz", embedding=model.embedding, norm=model.norm, **layers)
     _write_gguf(model, folder / "weights.gguf")
+    (folder / "packed.gguf").symlink_to(smollm2.weights_path())
 
 
 def _write_gguf(model: Model, path: Path) -> None:

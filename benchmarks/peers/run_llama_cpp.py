@@ -14,11 +14,12 @@ class LlamaCpp(Decoder):
     """A ``llama_cpp.Llama`` that reads the float32 GGUF file."""
 
     name = f"llama.cpp (llama-cpp-python {llama_cpp.__version__})"
+    file = "weights.gguf"
 
     def __init__(self, folder: Path) -> None:
         threads = int(os.environ["OMP_NUM_THREADS"])
         self._llama = llama_cpp.Llama(
-            str(folder / "weights.gguf"),
+            str(folder / self.file),
             n_ctx=len(np.load(folder / "ids.npy")),
             n_batch=2048,  # llama.cpp's own default; its Python package has less
             n_threads=threads,

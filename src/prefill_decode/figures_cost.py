@@ -80,27 +80,28 @@ def passes_with_and_without(with_cache: Mapping[int, float], without: Mapping[in
     return picture(fig, alt)
 
 
-def prefill_rates(lengths: Sequence[int], rates: Mapping[str, Sequence[float]]) -> Picture:
+def prefill_rates(rates: Mapping[str, Mapping[int, float]]) -> Picture:
     """Draw prefill tokens a second against the length of the prompt.
 
     Parameters
     ----------
-    lengths : sequence of int
-    rates : mapping of str to sequence of float
-        Who computes, to tokens a second, one a length; the first one is ours.
+    rates : mapping of str to mapping of int to float
+        Who computes, to length and tokens a second; the first one is ours.
     """
     fig, ax = _axes(6.4, 3.9)
-    styles = ["o-", "s--", "^:", "D-."]
-    for (name, values), style in zip(rates.items(), styles, strict=False):
+    for (name, curve), style in zip(rates.items(), ("o-", "s--", "^:"), strict=True):
         ours = name == next(iter(rates))
-        colour = palette()["prefill" if ours else "ink-muted"]
-        ax.plot(lengths[: len(values)], values, style, color=colour, label=name, lw=2 if ours else 1.2)
+        ax.plot(
+            *zip(*curve.items(), strict=True), style, color=palette()["prefill" if ours else "ink-muted"], label=name
+        )
+    lengths = list(next(iter(rates.values())))
     ax.set(xscale="log", ylim=(0, None))
     ax.set_xticks(lengths, [f"{n:,}" for n in lengths])
+    ax.xaxis.set_minor_formatter(NullFormatter())
     ax.set_xlabel("tokens of the prompt")
     ax.set_ylabel("prefill, tokens a second")
-    ax.legend(frameon=False)
-    told = "; ".join(f"{name} {values[0]:.0f} to {values[-1]:.0f}" for name, values in rates.items())
+    ax.legend(frameon=False, loc="lower right")
+    told = "; ".join(f"{name} {curve[lengths[0]]:.0f} to {curve[lengths[-1]]:.0f}" for name, curve in rates.items())
     alt = f"Prefill tokens a second over prompts of {lengths[0]:,} to {lengths[-1]:,} tokens: {told}."
     return picture(fig, alt)
 
