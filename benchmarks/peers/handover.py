@@ -15,7 +15,7 @@ from prefill_decode.model import Model
 
 
 def hand_over(model: Model, ids: np.ndarray, folder: Path) -> None:
-    """Write ``config.json``, ``ids.npy``, ``weights.npz`` (named as in ``Model``), ``weights.gguf``, ``packed.gguf``."""
+    """Write ``config.json``, ``ids.npy``, ``weights.npz`` (named as in ``Model``), ``weights`` and ``packed.gguf``."""
     (folder / "config.json").write_text(json.dumps(asdict(model.config)), "utf-8")
     np.save(folder / "ids.npy", ids)
     layers = {f"{i}.{name}": w for i, layer in enumerate(model.layers) for name, w in vars(layer).items()}
