@@ -196,6 +196,13 @@ def test_words_that_would_be_cut_stand_at_the_end_of_what_they_measure(widget):
     assert scenario_of(widget, "whole")["gap"]["anchor"] == "middle"
 
 
+def test_numbers_of_ticks_stay_in_the_picture():
+    requests = (Request(0, 512, 160), Request(0.02, 1024, 160), Request(0.1, 9216, 20))
+    ticks = soup_of(timeline(stall=runs(requests=requests))).select(".pd-lanes text.pd-small")
+    assert float(ticks[-1]["x"][:-1]) > 97
+    assert [tick["text-anchor"] for tick in ticks] == ["middle"] * (len(ticks) - 1) + ["end"]
+
+
 def test_every_column_of_the_numbers_has_an_owner(widget):
     owners, columns = soup_of(widget).select(".pd-numbers thead tr")
     owned = [owner.get_text() for owner in owners.select("th") for _ in range(int(owner["colspan"]))]

@@ -168,7 +168,7 @@ def test_a_phone_shows_all_of_it(open_page, model, index):
         "all => Math.max(...all.slice(0, -1).map(e => e.getBoundingClientRect().right))"
     )
     names = page.locator("svg .pd-name:visible").evaluate_all("all => all.map(e => e.getBoundingClientRect().left)")
-    assert min(names) >= scale - 2
+    assert min(names) >= scale + 10  # the book's pages leave a little less room
     cut = page.locator("td").evaluate_all("all => all.filter(e => e.scrollWidth > e.clientWidth + 1).length")
     assert cut == 0
 

@@ -369,19 +369,37 @@ CROSSED = """() => {
   const seen = [...document.querySelectorAll("svg text:not(.pd-name, .pd-at)")]
     .filter(e => getComputedStyle(e).visibility === "visible");
   const lines = [...document.querySelectorAll(".pd-drop, .pd-ridge, line.pd-limit, .pd-roof")].map(box);
-  const shared = (a, b, low, high) => Math.min(a[high], b[high]) - Math.max(a[low], b[low]);
-  const cross = (a, b) => shared(a, b, "left", "right") > 0 && shared(a, b, "top", "bottom") > 1;
+  const cross = (a, b) => { // every line rises to the right or stands upright
+    const [left, right] = [Math.max(a.left, b.left), Math.min(a.right, b.right)];
+    const y = (x) => b.bottom - b.height * (x - b.left) / b.width;
+    const [low, high] = b.width > 1 ? [y(left), y(right)] : [b.bottom, b.top];
+    return left <= right && high < a.bottom - 2 && low > a.top + 2;
+  };
   return seen.filter(e => lines.some(b => cross(box(e), b))).map(e => e.textContent);
+}"""
+
+
+COVERED = """() => {
+  const seen = [...document.querySelectorAll("svg text:is(.pd-axis, :not(.pd-scale *))")]
+    .filter(e => getComputedStyle(e).visibility === "visible").map(e => [e, e.getBoundingClientRect()]);
+  const shared = (a, b, low, high) => Math.min(a[high], b[high]) - Math.max(a[low], b[low]);
+  return seen.flatMap(([e, a], i) => seen.slice(i + 1)
+    .filter(([, b]) => shared(a, b, "left", "right") > 0 && shared(a, b, "top", "bottom") > 4)
+    .map(([other]) => [e.textContent, other.textContent]));
 }"""
 
 
 @pytest.mark.parametrize("width", [360, 720, 1280])
 def test_no_line_crosses_the_words_of_the_ridge_and_of_the_limit(open_page, width):
     page = open_page(roofline(), viewport={"width": width, "height": 800})
-    for ask in (None, *page.locator("[data-ask]").all()):
-        if ask:
-            ask.click()
+    states = [lambda: None, *(ask.click for ask in page.locator("[data-ask]").all())]
+    lengths = page.get_by_label("Prompt length", exact=True)
+    states.append(lambda: page.get_by_label("Batch", exact=True).fill("1"))
+    states += [lambda n=n: lengths.fill(str(n)) for n in (50, 200, 600, 1000, 30_000)]
+    for show in states:
+        show()
         assert page.evaluate(CROSSED) == []
+        assert page.evaluate(COVERED) == []
 
 
 def test_words_stand_over_the_lines_and_break_them(page):

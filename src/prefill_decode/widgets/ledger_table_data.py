@@ -178,11 +178,13 @@ def _fixed_places(model: Counted, cross: int, axes: dict) -> dict[str, dict[str,
     seen = model.lengths[0] <= cross <= model.lengths[-1]
     x = x_of(cross, model.lengths) if seen else 0
     shown = {"visibility": "visible" if seen else "hidden"}
+    side = {"dx": "14", "text-anchor": "end"} if x > 0.5 else {"dx": "0", "text-anchor": "start"}
+    words = {"x": percent(x), "y": y, **side, **shown}
     return {
         "weights-line": {"y1": y, "y2": y},
         "weights-name": {"y": y},
         "cache-line": {"points": points},
         "cross": {"cx": percent(x), "cy": y, **shown},
-        "cross-name": {"x": percent(x), "y": y, "text-anchor": "end" if x > 0.5 else "start", **shown},
-        "cross-at": {"x": percent(x), "y": y, "text-anchor": "end" if x > 0.5 else "start", **shown},
+        "cross-name": words,
+        "cross-at": words,
     }

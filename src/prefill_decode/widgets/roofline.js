@@ -8,6 +8,7 @@ const NAMES = { prompt_len: "Prompt length", batch: "Batch" };
 const PREFIXES = ["", "k", "M", "G", "T", "P", "E", "Z"];
 const PLOT_HEIGHT = 300; // px, as in roofline.css
 const LINE = 16; // px
+const NAME_FOOT = 28; // px from the flat roof down: there words over the slope are clear of a name over the roof
 const NARROW = 0.29; // what the words of the limit take of the narrowest picture
 const IDEAL = { compute: 1, reach: 1, overhead: 0, prefillOverhead: 0 };
 
@@ -243,7 +244,7 @@ export function placesOf(data, reading) {
     flat: { x1: corner, y1: flat, x2: "100%", y2: flat },
     zone: { x: corner, width: percent(1 - x(ridge)) },
     "ridge-line": { x1: corner, x2: corner },
-    "ridge-label": { x: corner, "text-anchor": x(ridge) < 0.3 ? "start" : x(ridge) > 0.7 ? "end" : "middle" },
+    "ridge-label": { x: corner, "text-anchor": x(ridge) < 0.36 ? "start" : x(ridge) > 0.7 ? "end" : "middle" },
     "memory-side": { x: corner, visibility: x(ridge) > 0.25 ? "visible" : "hidden" },
     "compute-side": { x: corner, visibility: x(ridge) < 0.66 ? "visible" : "hidden" },
     "prefill-drop": dropOf(prefill),
@@ -252,7 +253,7 @@ export function placesOf(data, reading) {
     "prefill-point": { x: percent(prefill[0]), y: percent(prefill[1]) },
     "decode-point": { cx: percent(decode[0]), cy: percent(decode[1]) },
     "limit-point": { cx: percent(limit[0]), cy: percent(limit[1]) },
-    ...limitLabel(limit, prefill[0], decode[0], x(ridge)),
+    ...limitLabel(limit, prefill[0], decode[0], [x(ridge), y(rate)]),
     ...labelsOf(prefill, decode, x(ridge), y(rate)),
     room: { style: `--pd-weights:${share(weights)};--pd-cache:${share(cache)};--pd-has:${share(has)}` },
   };
@@ -273,14 +274,17 @@ function labelsOf(prefill, decode, ridge, flat) {
   };
 }
 
-/** The limit's two lines: over the slope where it is free, else at the foot, on a side without a line. */
-function limitLabel([x, y], prefill, decode, ridge) {
-  const underName = isHigh(prefill, ridge) && x > over(prefill) - 2 * NARROW;
-  if (x >= NARROW && x <= ridge && !underName) return twoLines("limit", y, -24, { x: percent(x), dx: "-9", "text-anchor": "end" });
-  const lines = [prefill, decode, ridge];
-  const left = x >= NARROW && !lines.some((line) => x - NARROW < line && line < x);
-  const right = x <= 1 - NARROW && !lines.some((line) => x < line && line < x + NARROW);
-  const anchor = x > 1 - NARROW || (left && !right) ? "end" : "start";
+/** The limit's two lines: over the roof where it is free, else at the foot, on the side of more room. */
+function limitLabel([x, y], prefill, decode, [ridge, flat]) {
+  const end = Math.max(x, NARROW); // of the words: to the left of it they have room
+  const slope = y + ((flat - y) * (end - x)) / (ridge - x || 1);
+  const byName = isHigh(prefill, ridge) && end > over(prefill) - NARROW && (slope - flat) * PLOT_HEIGHT < NAME_FOOT;
+  if (end <= ridge && !byName) return twoLines("limit", slope, -24, { x: percent(end), dx: "-9", "text-anchor": "end" });
+  if (x > ridge && !isHigh(prefill, ridge)) return labelAt("limit", x, flat, -27);
+  const lines = [0, prefill, decode, ridge, 1];
+  const left = Math.min(...lines.filter((line) => line <= x).map((line) => x - line));
+  const right = Math.min(...lines.filter((line) => line > x).map((line) => line - x));
+  const anchor = x < NARROW || (left < right && x <= 1 - NARROW) ? "start" : "end";
   return twoLines("limit", 1, -24, { x: percent(x), dx: anchor === "end" ? "-5" : "5", "text-anchor": anchor });
 }
 

@@ -107,7 +107,7 @@ def _scale(axes: dict) -> str:
     across = {percent((power - x0) / (x1 - x0)): _power(power) for power in range(x0, x1 + 1)}
     up = {percent((y1 - power) / (y1 - y0)): _power(power - 12) for power in range(y0, int(y1) + 1)}
     titles = (
-        '<text class="pd-axis" x="0%" y="0%" dx="6" dy="14">TFLOP/s</text>'
+        '<text class="pd-axis" x="0%" y="0%" dx="-34" dy="-9">TFLOP/s</text>'
         '<text class="pd-axis" x="100%" y="100%" dy="53" text-anchor="end">FLOP per byte →</text>'
     )
     return scale(across, up, titles)

@@ -9,6 +9,7 @@ from prefill_decode.widgets.roofline_numbers import Choice, PassReading, Reading
 
 PLOT_HEIGHT = 300  # px, as in roofline.css: labels keep their distance in pixels, everything else is a share
 LINE = 16  # px
+NAME_FOOT = 28  # px from the flat roof down: there words over the slope are clear of a name over the roof
 NARROW = 0.29  # what the words of the limit take of the narrowest picture
 
 
@@ -180,7 +181,7 @@ def places(data: dict, choice: Choice, reading: Reading, *, peak: float, bandwid
         "prefill-point": {"x": percent(prefill[0]), "y": percent(prefill[1])},
         "decode-point": {"cx": percent(decode[0]), "cy": percent(decode[1])},
         "limit-point": {"cx": percent(limit[0]), "cy": percent(limit[1])},
-        **_limit_label(limit, prefill[0], decode[0], ridge),
+        **_limit_label(limit, prefill[0], decode[0], (ridge, flat)),
         **_labels(prefill, decode, ridge, flat),
         "room": {"style": f"--pd-weights:{percent(_share(reading, reading.weights))};"
                           f"--pd-cache:{percent(_share(reading, reading.cache))};"
@@ -209,21 +210,26 @@ def _labels(
     }
 
 
-def _limit_label(limit: tuple[float, float], prefill: float, decode: float, ridge: float) -> dict[str, dict[str, str]]:
-    """Place the limit's two lines: over the slope where it is free, else at the foot, on a side without a line."""
-    x, y = limit
-    under_name = _is_high(prefill, ridge) and x > _over(prefill) - 2 * NARROW
-    if NARROW <= x <= ridge and not under_name:
-        return _two_lines("limit", y, -24, {"x": percent(x), "dx": "-9", "text-anchor": "end"})
-    lines = (prefill, decode, ridge)
-    left = x >= NARROW and not any(x - NARROW < line < x for line in lines)
-    right = x <= 1 - NARROW and not any(x < line < x + NARROW for line in lines)
-    anchor = "end" if x > 1 - NARROW or (left and not right) else "start"
+def _limit_label(
+    limit: tuple[float, float], prefill: float, decode: float, corner: tuple[float, float]
+) -> dict[str, dict[str, str]]:
+    """Place the limit's two lines: over the roof where it is free, else at the foot, on the side of more room."""
+    (x, y), (ridge, flat) = limit, corner
+    end = max(x, NARROW)  # of the words: to the left of it they have room
+    slope = y + (flat - y) * (end - x) / (ridge - x or 1)
+    by_name = _is_high(prefill, ridge) and end > _over(prefill) - NARROW and (slope - flat) * PLOT_HEIGHT < NAME_FOOT
+    if end <= ridge and not by_name:
+        return _two_lines("limit", slope, -24, {"x": percent(end), "dx": "-9", "text-anchor": "end"})
+    if x > ridge and not _is_high(prefill, ridge):
+        return _label_at("limit", x, flat, -27)
+    lines = (0.0, prefill, decode, ridge, 1.0)
+    left, right = min(x - line for line in lines if line <= x), min((line - x for line in lines if line > x), default=1)
+    anchor = "start" if x < NARROW or (left < right and x <= 1 - NARROW) else "end"
     return _two_lines("limit", 1, -24, {"x": percent(x), "dx": "-5" if anchor == "end" else "5", "text-anchor": anchor})
 
 
 def _anchor(x: float) -> str:
-    return "start" if x < 0.3 else "end" if x > 0.7 else "middle"
+    return "start" if x < 0.36 else "end" if x > 0.7 else "middle"
 
 
 def _is_high(x: float, ridge: float) -> bool:
