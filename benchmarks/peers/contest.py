@@ -73,11 +73,14 @@ def _rates(ours: Worker, peers: dict[str, Worker]) -> dict[str, Measure]:
     return measures | _against("decode", CACHED, f"decode with {CACHED} tokens in the cache", 1, ours, peers)
 
 
-def _packed(peers: dict[str, Worker], folder: Path, running: ExitStack) -> dict[str, Measure]:
+def _packed(peers: dict[str, Worker], folder: Path, running: ExitStack) -> dict[str, Measure | Missing]:
     """Return what packed weights change in an engine that has kernels for them: its peer is itself in float32."""
     if "llama_cpp" not in peers:
         return {}
-    packed = running.enter_context(Worker(python_with("llama_cpp.txt"), "run_llama_cpp_packed.py", folder))
+    try:
+        packed = running.enter_context(Worker(python_with("llama_cpp.txt"), "run_llama_cpp_packed.py", folder))
+    except CannotMeasureError as error:
+        return {"llama_cpp_packed": Missing(str(error))}
     own = {"float32": peers["llama_cpp"]}
     prefill = _against("prefill", CACHED, f"prefill of {CACHED} tokens, packed weights", CACHED, packed, own)
     decode = _against("decode", CACHED, f"decode with {CACHED} tokens in the cache, packed weights", 1, packed, own)
