@@ -17,6 +17,8 @@ CHAPTERS = [chapter["file"] for part in TOC["parts"] for chapter in part["chapte
 NOTEBOOKS = [name for name in CHAPTERS if name.startswith("notebooks/")]
 PAGES = [LANDING, *CHAPTERS]
 GRID = '[data-widget="attention-grid"]'
+COST = "notebooks/03_cost"
+WITH_GRID = [LANDING, *(name for name in NOTEBOOKS if name != COST)]
 
 
 @functools.cache
@@ -83,10 +85,37 @@ def test_root_leads_to_the_landing_page_from_the_disk(page: Page, html: Path):
     step_through(page)
 
 
-@pytest.mark.parametrize("name", [LANDING, *NOTEBOOKS])
+@pytest.mark.parametrize("name", WITH_GRID)
 def test_widget_steps_from_a_server(page: Page, site: str, name: str):
     open_page(page, f"{site}/{name}.html")
     step_through(page)
+
+
+@pytest.mark.parametrize(
+    ("widget", "range_name", "attribute"),
+    [
+        ("ledger-table", "n", "data-n"),
+        ("roofline", "Batch, slider", "data-batch"),
+        ("pass-timeline", "Step", "data-step"),
+    ],
+)
+def test_cost_widget_steps_by_keyboard_from_a_server(
+    page: Page, site: str, widget: str, range_name: str, attribute: str
+):
+    root = open_page(page, f"{site}/{COST}.html").locator(f'[data-widget="{widget}"]')
+    slider = root.get_by_role("slider", name=range_name, exact=True)
+    slider.focus()
+    before = root.get_attribute(attribute)
+    slider.press("ArrowLeft" if widget == "pass-timeline" else "ArrowRight")
+    expect(root).not_to_have_attribute(attribute, before)
+
+
+def test_cost_widgets_are_finished_pictures_without_scripts(new_page, site: str):
+    page = open_page(new_page(java_script_enabled=False), f"{site}/{COST}.html")
+    for widget in ("ledger-table", "roofline", "pass-timeline"):
+        root = page.locator(f'[data-widget="{widget}"]')
+        expect(root.locator("table").first).to_be_visible()
+        assert not [button for button in root.locator("button").all() if button.is_visible()]
 
 
 def test_landing_page_shows_the_widget_without_scrolling(new_page, site: str):
@@ -102,7 +131,7 @@ def test_landing_page_does_not_move_while_it_is_mounted(new_page, site: str):
     assert boxes[0] == pytest.approx(boxes[1], abs=1)
 
 
-@pytest.mark.parametrize("name", [LANDING, *NOTEBOOKS])
+@pytest.mark.parametrize("name", WITH_GRID)
 def test_finished_picture_is_there_without_scripts(new_page, site: str, name: str):
     page = open_page(new_page(java_script_enabled=False), f"{site}/{name}.html")
     grid = page.locator(GRID).first
@@ -137,7 +166,7 @@ def test_page_does_not_scroll_sideways_on_a_phone(new_page, site: str, name: str
 def test_page_follows_the_dark_theme(new_page, site: str, name: str):
     page = open_page(new_page(color_scheme="dark"), f"{site}/{name}.html")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-    for selector in ("article", GRID):
+    for selector in ("article", "[data-widget]"):
         assert luminances(page, selector)[1] < 0.05, f"{selector} is light in the dark theme"
 
 
