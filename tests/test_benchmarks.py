@@ -4,9 +4,7 @@ import datetime
 import sys
 
 import pytest
-from reference import ROOT
 
-sys.path.insert(0, str(ROOT))
 from benchmarks import __main__ as bench
 from benchmarks import grid_page, loading, memory, record, results
 from benchmarks.measure import alternate, in_fresh_process, percentile

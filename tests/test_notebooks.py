@@ -3,13 +3,13 @@
 import ast
 import json
 import re
-import sys
 
 import nbformat
 import pytest
+from myst_nb.core.execute import direct
+from prefill_decode_book import kernel
 from reference import ROOT
 
-sys.path.insert(0, str(ROOT / "tools"))
 import notebooks as writer
 
 PATHS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -84,8 +84,14 @@ def test_the_writer_refuses_cells_without_a_name_of_their_own(ids):
         writer.check_names([{"id": name} for name in ids])
 
 
-def test_the_writer_joins_the_pieces_of_a_stream():
-    pieces = [nbformat.v4.new_output("stream", name="stdout", text=text) for text in ("a\n", "b\n")]
-    cell = nbformat.v4.new_code_cell("x", id="cell", execution_count=1, outputs=pieces)
-    written = json.loads(writer.as_text(nbformat.v4.new_notebook(cells=[cell])))
-    assert [output["text"] for output in written["cells"][0]["outputs"]] == [["a\n", "b\n"]]
+def test_a_line_that_a_kernel_cuts_is_one_line_on_the_page_and_in_the_notebook(tmp_path, monkeypatch):
+    # a flush is what the kernel's clock does between two writes of one print, now and then
+    cut = nbformat.v4.new_code_cell('print("one ", end="", flush=True)\nprint("line")', id="cut")
+    notebook = nbformat.v4.new_notebook(cells=[cut])
+    monkeypatch.setattr(direct, "single_nb_execution", direct.single_nb_execution)  # put back afterwards
+    kernel.join_streams(None)
+    executed = direct.single_nb_execution(notebook, cwd=str(tmp_path), timeout=60, allow_errors=False).nb
+    assert [output["text"] for output in executed.cells[0].outputs] == ["one line\n"]
+    nbformat.write(notebook, tmp_path / "cut.ipynb")
+    writer.main([str(tmp_path / "cut.ipynb")])
+    assert [output["text"] for output in load(tmp_path / "cut.ipynb")["cells"][0]["outputs"]] == [["one line\n"]]

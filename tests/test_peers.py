@@ -9,8 +9,6 @@ import pytest
 from gguf import GGUFReader
 from reference import ROOT
 
-sys.path.insert(0, str(ROOT))
-
 from benchmarks import __main__ as bench
 from benchmarks import peers, record, results
 from benchmarks.measure import CannotMeasureError

@@ -25,7 +25,9 @@ def main(paths: list[str]) -> None:
         print(f"{path} … ", end="", flush=True)
         check_names(json.loads(path.read_text("utf-8"))["cells"])  # before nbformat mends them with random ids
         notebook = nbformat.read(path, as_version=4)
-        NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(path.parent)}}).execute()
+        folder = {"metadata": {"path": str(path.parent)}}
+        # a kernel may cut what a cell prints anywhere: the pieces are joined
+        NotebookClient(notebook, timeout=600, coalesce_streams=True, resources=folder).execute()
         path.write_text(as_text(notebook), "utf-8")
         print("written")
 
@@ -50,19 +52,8 @@ def _clean(cell: dict) -> dict:
     cell["source"] = _lines(cell["source"].strip("\n"))
     cell["metadata"] = {k: v for k, v in cell["metadata"].items() if k in ("tags", "mystnb")}
     if cell["cell_type"] == "code":
-        cell["outputs"] = [_clean_output(dict(output)) for output in _joined(cell["outputs"])]
+        cell["outputs"] = [_clean_output(dict(output)) for output in cell["outputs"]]
     return cell
-
-
-def _joined(outputs: list[dict]) -> list[dict]:
-    """Join what one stream said in several pieces: where it is cut depends on the moment."""
-    joined: list[dict] = []
-    for output in outputs:
-        if joined and "text" in output and joined[-1].get("name") == output["name"]:
-            joined[-1] = {**joined[-1], "text": "".join(joined[-1]["text"]) + "".join(output["text"])}
-        else:
-            joined.append(output)
-    return joined
 
 
 def _clean_output(output: dict) -> dict:

@@ -1,21 +1,19 @@
 """A page of cost widgets, put together by the book's own code, and the module of one of them on its own."""
 
 import re
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import anywidget
 from playwright.sync_api import Browser, Page
+from prefill_decode_book.widgets import bundle_script, bundle_styles
 
 from prefill_decode.widgets.page_only import for_page
 
 ROOT = Path(__file__).parents[2]
 WIDGETS = ROOT / "src" / "prefill_decode" / "widgets"
 PHONE = {"width": 360, "height": 740}
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-from prefill_decode_book.widgets import bundle_script, bundle_styles  # noqa: E402, the path comes first
 
 
 def page_of(*widgets: anywidget.AnyWidget, mount: bool = True, head: str = "") -> str:

@@ -1,20 +1,18 @@
 """The timeline's module in a browser, put together by the book's own code: the mounted widget against its contract."""
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
+from prefill_decode_book.widgets import bundle_script, bundle_styles
 from timeline_fixture import LAYERS, PROMPT, STEPS, TOKENS, timeline
 
 from prefill_decode.widgets import PassTimeline
 from prefill_decode.widgets.page_only import for_page
 
 REPOSITORY = Path(__file__).parents[2]
-sys.path.insert(0, str(REPOSITORY / "book" / "_ext"))
-from prefill_decode_book.widgets import bundle_script, bundle_styles  # noqa: E402  # found there
 
 WIDGETS = REPOSITORY / "src" / "prefill_decode" / "widgets"
 ROOT = '[data-widget="pass-timeline"]'

@@ -1,8 +1,11 @@
 """The kernels that run the notebooks: the same for every reader."""
 
 import os
+from functools import partial
 from pathlib import Path
 
+from jupyter_cache.executors.utils import single_nb_execution
+from myst_nb.core.execute import direct
 from sphinx.application import Sphinx
 
 # A kernel's remarks on its sockets are no news in a build.
@@ -18,6 +21,15 @@ def isolate_kernels(app: Sphinx) -> None:
     os.environ["IPYTHONDIR"] = str(folder)
 
 
+def join_streams(_app: Sphinx) -> None:
+    """Let the client join what a cell printed: where a kernel cuts a line depends on the moment.
+
+    MyST-NB's own joining (nb_merge_streams) ends every piece as if it were a line; by then there is one piece.
+    """
+    direct.single_nb_execution = partial(single_nb_execution, coalesce_streams=True)
+
+
 def setup(app: Sphinx) -> None:
-    """Isolate before the first notebook runs."""
+    """Prepare before the first notebook runs."""
     app.connect("builder-inited", isolate_kernels)
+    app.connect("builder-inited", join_streams)
