@@ -93,8 +93,9 @@ def attention(
     ValueError
         If shapes or dtypes do not fit together.
     """
-    _check(q, k, v, mask)
+    check_heads(q, k, v)
     (h, n_queries, d), (h_kv, n_keys, _) = q.shape, k.shape
+    _check_mask(mask, n_queries, n_keys)
     q = (q * q.dtype.type(d**-0.5)).reshape(h_kv, h // h_kv, n_queries, d)  # [h_kv, g, L, d], g heads share a KV head
     out = np.empty_like(q)
     if trace is not None:
@@ -155,16 +156,20 @@ def _mix(weights: np.ndarray, v: np.ndarray) -> np.ndarray:
     return mixed.reshape(h_kv, g, b, -1)
 
 
-def _check(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray) -> None:
+def check_heads(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> None:
+    """Raise ValueError if queries, keys and values do not fit together in shape, heads or dtype."""
     if not (q.ndim == k.ndim == v.ndim == 3 and k.shape == v.shape and q.shape[2] == k.shape[2]):
         raise ValueError(
             f"q {q.shape}, k {k.shape}, v {v.shape} do not fit: expected [h, L, d], [h_kv, S, d] and [h_kv, S, d]"
         )
     if q.shape[0] % max(k.shape[0], 1):
         raise ValueError(f"{q.shape[0]} query heads cannot share {k.shape[0]} KV heads: give a multiple")
-    if mask.shape != (q.shape[1], k.shape[1]):
-        raise ValueError(f"the mask is {mask.shape}, expected [L, S] = {(q.shape[1], k.shape[1])}")
-    if mask.dtype != bool:
-        raise ValueError(f"the mask is {mask.dtype}, expected bool with True = allowed")
     if not q.dtype == k.dtype == v.dtype:
         raise ValueError(f"q is {q.dtype}, k {k.dtype}, v {v.dtype}: expected one dtype, convert two of them")
+
+
+def _check_mask(mask: np.ndarray, n_queries: int, n_keys: int) -> None:
+    if mask.shape != (n_queries, n_keys):
+        raise ValueError(f"the mask is {mask.shape}, expected [L, S] = {(n_queries, n_keys)}")
+    if mask.dtype != bool:
+        raise ValueError(f"the mask is {mask.dtype}, expected bool with True = allowed")

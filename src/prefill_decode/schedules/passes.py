@@ -1,4 +1,4 @@
-"""The same logits by other routes: how the rows of one triangle are spread over passes."""
+"""How the rows of one triangle are spread over passes: the same logits by other routes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .attention import attention, causal_mask
-from .cache import KVCache
-from .model import Model, feed_forward, forward, normed, project, rotary_angles, rotate
+from ..attention import attention, causal_mask
+from ..cache import Cache, KVCache
+from ..model import Model, check_ids, feed_forward, forward, normed, project, rotary_angles, rotate
 
 
 def prefill_then_decode(model: Model, ids: Sequence[int], split: int, mask: np.ndarray | None = None) -> np.ndarray:
@@ -36,6 +36,35 @@ def prefill_then_decode(model: Model, ids: Sequence[int], split: int, mask: np.n
     for i in range(split, n):
         rows.append(forward(model, ids[i : i + 1], cache, mask=mask[i : i + 1, : i + 1]))  # [1, V]
     return np.concatenate(rows)
+
+
+def chunked_prefill(model: Model, ids: Sequence[int], chunk: int, cache: Cache | None = None) -> np.ndarray:
+    """Run a prompt in passes of at most ``chunk`` rows; each reads the keys of the ones before from the cache.
+
+    Parameters
+    ----------
+    model : Model
+    ids : sequence of int, n of them
+    chunk : int
+        From 1 (as decode does it) to n (plain prefill).
+    cache : Cache, optional
+        Filled; default: one of its own.
+
+    Returns
+    -------
+    ndarray, [n, V]
+
+    Raises
+    ------
+    ValueError
+        If the chunk or an id is out of range. Nothing has run then.
+    """
+    ids = check_ids(model.config, ids)
+    n = len(ids)
+    if not 1 <= chunk <= n:
+        raise ValueError(f"a chunk of {chunk} rows for {n} tokens: give 1 to {n}")
+    cache = KVCache(model.config, n, model.dtype) if cache is None else cache
+    return np.concatenate([forward(model, ids[start : start + chunk], cache) for start in range(0, n, chunk)])
 
 
 def last_layer_for_one_row(model: Model, states: np.ndarray) -> np.ndarray:
