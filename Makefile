@@ -63,4 +63,4 @@ lint: $(STAMP)  ## check style and format
 	$(BIN)/ruff format --check .
 
 clean:  ## remove what was built, keep .venv
-	rm -rf _build .pytest_cache .ruff_cache
+	rm -rf _build .pytest_cache .ruff_cache .hypothesis

@@ -102,7 +102,7 @@ def _clone(target: Path) -> Path:
     for name in filter(None, listed.stdout.decode().split("\0")):
         if (ROOT / name).exists():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, target / name)
+            shutil.copy2(ROOT / name, target / name, follow_symlinks=False)  # benchmarks/recorded.json is a link
     subprocess.run(["git", "init", "-q"], cwd=target, check=True)
     return target
 

@@ -100,7 +100,8 @@ class KVCache:
         ValueError
             If the rows do not fit in shape, dtype or number. The cache stays as it was.
         """
-        self._check(layer, k, v)
+        check_rows(self.config, self.dtype, layer, k, v)
+        self._check_room(k.shape[1])
         end = self._length + k.shape[1]
         keys, values = self._kv[layer, :, :, :end]  # [h_kv, S, d] each
         keys[:, self._length :] = k
@@ -134,20 +135,22 @@ class KVCache:
         """Bytes set aside for ``capacity`` entries."""
         return self._kv.nbytes
 
-    def _check(self, layer: int, k: np.ndarray, v: np.ndarray) -> None:
-        c = self.config
-        if not 0 <= layer < c.n_layers:
+    def _check_room(self, n_rows: int) -> None:
+        if self._length + n_rows > self.capacity:
             raise ValueError(
-                f"layer {layer} of a cache with {c.n_layers} layers: it was made for another configuration"
+                f"the cache is full: {self._length} of {self.capacity} entries are used and {n_rows} more were "
+                f"asked for; make one with capacity {self._length + n_rows} or truncate it"
             )
-        if k.shape != v.shape or k.ndim != 3 or (k.shape[0], k.shape[2]) != (c.n_kv_heads, c.d_head):
-            raise ValueError(
-                f"keys {k.shape} and values {v.shape} do not fit this cache: expected [{c.n_kv_heads}, L, {c.d_head}]"
-            )
-        if not k.dtype == v.dtype == self.dtype:
-            raise ValueError(f"keys are {k.dtype}, values {v.dtype}, the cache is {self.dtype}: make them one dtype")
-        if self._length + k.shape[1] > self.capacity:
-            raise ValueError(
-                f"the cache is full: {self._length} of {self.capacity} entries are used and {k.shape[1]} more were "
-                f"asked for; make one with capacity {self._length + k.shape[1]} or truncate it"
-            )
+
+
+def check_rows(config: Config, dtype: np.dtype, layer: int, k: np.ndarray, v: np.ndarray) -> None:
+    """Raise ValueError if new keys and values [h_kv, L, d] do not fit the layers, heads or dtype of a cache."""
+    if not 0 <= layer < config.n_layers:
+        raise ValueError(
+            f"layer {layer} of a cache with {config.n_layers} layers: it was made for another configuration"
+        )
+    if k.shape != v.shape or k.ndim != 3 or (k.shape[0], k.shape[2]) != (config.n_kv_heads, config.d_head):
+        expected = f"[{config.n_kv_heads}, L, {config.d_head}]"
+        raise ValueError(f"keys {k.shape} and values {v.shape} do not fit this cache: expected {expected}")
+    if not k.dtype == v.dtype == dtype:
+        raise ValueError(f"keys are {k.dtype}, values {v.dtype}, the cache is {dtype}: make them one dtype")

@@ -43,16 +43,19 @@ class Generation:
 
     Attributes
     ----------
+    n_prompt : int
+        Tokens of the prompt.
     ids : list of int
         Prompt and new tokens. The last one was chosen and not fed back.
     passes : list of Pass
-        As many as new tokens.
+        As many as new tokens, or fewer if a pass brings several.
     cache_len, cache_bytes : int
         Entries in the cache at the end, and the bytes they use; 0 without a cache.
     stopped_by : {"length", "stop", "context"}
         Enough tokens, a stop token, or no position left in the context.
     """
 
+    n_prompt: int
     ids: list[int]
     passes: list[Pass]
     cache_len: int
@@ -62,7 +65,7 @@ class Generation:
     @property
     def new_ids(self) -> list[int]:
         """The tokens that were generated."""
-        return self.ids[len(self.ids) - len(self.passes) :]
+        return self.ids[self.n_prompt :]
 
     @property
     def ttft(self) -> float:
@@ -71,9 +74,9 @@ class Generation:
 
     @property
     def tpot(self) -> float | None:
-        """Time per output token in seconds, the mean of the later passes; None if there was only one token."""
-        later = [p.seconds for p in self.passes[1:]]
-        return sum(later) / len(later) if later else None
+        """Time per output token in seconds, the mean over the tokens after the first; None if there was only one."""
+        later = len(self.new_ids) - 1
+        return sum(p.seconds for p in self.passes[1:]) / later if later else None
 
 
 def greedy(logits: np.ndarray) -> int:
@@ -136,7 +139,7 @@ def generate(
         if token in stop_ids:
             stopped_by = "stop"
             break
-    return Generation(ids, passes, *((len(cache), cache.nbytes) if cache else (0, 0)), stopped_by)
+    return Generation(n_prompt, ids, passes, *((len(cache), cache.nbytes) if cache else (0, 0)), stopped_by)
 
 
 def check_request(model: Model, ids: Sequence[int], max_new_tokens: int) -> list[int]:

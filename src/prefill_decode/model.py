@@ -47,6 +47,8 @@ class Model:
     rounded : callable
         Applied to every matrix and to the result of every operation; ``rounding.bfloat16`` emulates an engine that
         computes in bfloat16. RMSNorm and softmax keep ``dtype`` inside.
+    attend : callable
+        The attention kernel, with the parameters of ``attention.attention``.
     """
 
     config: Config
@@ -55,6 +57,7 @@ class Model:
     norm: np.ndarray
     dtype: np.dtype
     rounded: Callable[[np.ndarray], np.ndarray] = exact
+    attend: Callable[..., np.ndarray] = attention
 
     def arrays(self) -> list[np.ndarray]:
         """Return every parameter array, embedding first, layer after layer."""
@@ -172,7 +175,7 @@ def _attention_block(
     q, k, v = turned[: c.n_heads], turned[c.n_heads :], heads[c.n_heads + c.n_kv_heads :]
     if cache is not None:
         k, v = cache.extend(index, k, v)  # [h_kv, n, d] -> [h_kv, S, d]
-    mixed = attention(q, k, v, mask, trace, model.rounded)  # [h, n, d]
+    mixed = model.attend(q, k, v, mask, trace, model.rounded)  # [h, n, d]
     return project(model, layer.output, mixed.transpose(1, 0, 2).reshape(n, -1))  # [n, h d] @ [h d, D] -> [n, D]
 
 

@@ -5,12 +5,13 @@ What crosses the edge between a large slow memory (an accelerator's HBM) and a s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from .attention import causal_mask, check_heads
+from .attention import AttentionTrace, causal_mask, check_heads
+from .rounding import exact
 
 
 @dataclass
@@ -192,6 +193,25 @@ def tiled_attention(
         if visit.partial is not None:
             grouped[:, :, visit.rows] = visit.partial.output
     return out
+
+
+def tiled_kernel(tiles: Tiles, outer: str = "keys") -> Callable[..., np.ndarray]:
+    """Return ``tiled_attention`` in the shape of ``attention.attention``, to run a model with: ``Model.attend``.
+
+    Tiles larger than a pass are cut to it. The kernel knows causal masks only, keeps no trace and emulates no dtype;
+    it raises ValueError for what it cannot do.
+    """
+
+    def attend(
+        q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray, trace: AttentionTrace | None, rounded: object
+    ) -> np.ndarray:
+        if not np.array_equal(mask, causal_mask(*mask.shape)):
+            raise ValueError("the tiled kernel computes causal attention only: run this mask with attention.attention")
+        if trace is not None or rounded is not exact:
+            raise ValueError("the tiled kernel keeps no scores and rounds nothing: run this with attention.attention")
+        return tiled_attention(q, k, v, Tiles(min(tiles.queries, q.shape[1]), min(tiles.keys, k.shape[1])), outer=outer)
+
+    return attend
 
 
 def sweep(

@@ -1,0 +1,248 @@
+"""A KV cache in blocks that need not lie side by side: a page table says where each position is (Kwon et al. 2023)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from ..attention import causal_mask
+from ..cache import check_rows
+from ..config import Config
+
+
+class BlockPool:
+    """Memory for keys and values in blocks of equal size, handed out one by one to any number of sequences.
+
+    Parameters
+    ----------
+    config : Config
+        Of the model that will fill it.
+    block_size, n_blocks : int
+        Positions in a block, and blocks; at least 1 each.
+    dtype : numpy dtype
+    order : iterable of int, optional
+        The order in which free blocks are handed out; default 0, 1, 2, ...
+
+    Attributes
+    ----------
+    free : list of int
+        Blocks that nobody uses, the next one first.
+    users : list of int
+        How many sequences read each block.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        block_size: int,
+        n_blocks: int,
+        dtype: type = np.float32,
+        order: Iterable[int] | None = None,
+    ) -> None:
+        if block_size < 1 or n_blocks < 1:
+            raise ValueError(f"{n_blocks} blocks of {block_size} positions hold nothing: give at least 1 of at least 1")
+        self.config = config
+        self.block_size = block_size
+        self.n_blocks = n_blocks
+        self.free = list(range(n_blocks) if order is None else order)
+        if sorted(self.free) != list(range(n_blocks)):
+            raise ValueError(f"the order {self.free} does not name each of {n_blocks} blocks once")
+        self.users = [0] * n_blocks
+        shape = (n_blocks, config.n_layers, 2, config.n_kv_heads, block_size, config.d_head)
+        self.blocks = np.zeros(shape, dtype)  # [block, layer, key or value, h_kv, block_size, d]
+
+    def blocks_for(self, n: int) -> int:
+        """Return how many blocks n positions fill, the last one perhaps not to its end."""
+        return -(-n // self.block_size)
+
+    def take(self, n: int) -> list[int]:
+        """Hand out n blocks, or raise ValueError and hand out none."""
+        if n > len(self.free):
+            raise ValueError(
+                f"{n} more blocks of {self.block_size} positions are needed, {len(self.free)} of {self.n_blocks} are "
+                f"free: truncate a sequence, or make a pool of {self.n_blocks + n - len(self.free)} blocks"
+            )
+        taken, self.free = self.free[:n], self.free[n:]
+        self.share(taken)
+        return taken
+
+    def share(self, blocks: Iterable[int]) -> None:
+        """Note one more user of each block."""
+        for block in blocks:
+            self.users[block] += 1
+
+    def release(self, blocks: Iterable[int]) -> None:
+        """Note one user less of each block; one without users is free again, the next to be handed out."""
+        for block in blocks:
+            self.users[block] -= 1
+            if self.users[block] == 0:
+                self.free.insert(0, block)
+
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of one block, all layers."""
+        return self.blocks[0].nbytes
+
+
+class PagedKVCache:
+    """Keep the keys and values of one sequence in blocks of a pool; usable wherever ``KVCache`` is.
+
+    Parameters
+    ----------
+    config : Config
+    block_size, n_blocks : int
+        Of a pool of its own; ``PagedKVCache.on`` takes one that others use too.
+    dtype : numpy dtype
+
+    Attributes
+    ----------
+    pool : BlockPool
+    table : tuple of int
+        Page table: position p is in block ``table[p // block_size]``, there at ``p % block_size``.
+
+    Notes
+    -----
+    As in ``KVCache``, a pass counts when its last layer has been extended. ``extend`` gathers the blocks into
+    one array, in the order of positions; a kernel for paged memory reads them where they lie.
+    """
+
+    def __init__(self, config: Config, block_size: int, n_blocks: int, dtype: type = np.float32) -> None:
+        self._start(BlockPool(config, block_size, n_blocks, dtype), [], 0)
+
+    @classmethod
+    def on(cls, pool: BlockPool, table: Iterable[int] = (), length: int = 0) -> PagedKVCache:
+        """Start a sequence on a pool; with a table, on the first ``length`` positions that its blocks hold.
+
+        Raises
+        ------
+        ValueError
+            If the table names a block twice, or one that holds nothing, or does not fit the length.
+        """
+        table = list(table)
+        _check_table(pool, table, length)
+        pool.share(table)
+        cache = cls.__new__(cls)
+        cache._start(pool, table, length)
+        return cache
+
+    def _start(self, pool: BlockPool, table: list[int], length: int) -> None:
+        self.pool = pool
+        self.config = pool.config
+        self._table = table
+        self._length = length
+
+    def fork(self, n: int | None = None) -> PagedKVCache:
+        """Return a second sequence that shares the first n positions (default: all): no key is copied.
+
+        Whoever writes into a shared block first gets a copy of it (copy on write).
+        """
+        n = len(self) if n is None else n
+        self._check_kept(n)
+        return PagedKVCache.on(self.pool, self.table[: self.pool.blocks_for(n)], n)
+
+    @property
+    def table(self) -> tuple[int, ...]:
+        """The page table, to look at."""
+        return tuple(self._table)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Dtype of the keys and values."""
+        return self.pool.blocks.dtype
+
+    @property
+    def next_position(self) -> int:
+        """Position of the next token: entries are positions 0 .. len - 1."""
+        return self._length
+
+    def mask(self, n_queries: int) -> np.ndarray:
+        """Return the causal mask of ``n_queries`` new rows over all keys, theirs included: [L, S]."""
+        return causal_mask(n_queries, self._length + n_queries)
+
+    def extend(self, layer: int, k: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Store the new rows of one layer and return all its keys and values.
+
+        Parameters
+        ----------
+        layer : int
+        k, v : ndarray, [h_kv, L, d]
+
+        Returns
+        -------
+        keys, values : ndarray, [h_kv, len + L, d]
+            Copies, gathered from the blocks.
+
+        Raises
+        ------
+        ValueError
+            If the rows do not fit in shape or dtype, or the pool has too few free blocks. The cache stays as it was.
+        """
+        check_rows(self.config, self.dtype, layer, k, v)
+        end = self._length + k.shape[1]
+        self._make_room(end)
+        new = np.arange(self._length, end)
+        blocks, places = np.asarray(self._table)[new // self.pool.block_size], new % self.pool.block_size
+        self.pool.blocks[blocks, layer, 0, :, places] = k.transpose(1, 0, 2)  # [L, h_kv, d]
+        self.pool.blocks[blocks, layer, 1, :, places] = v.transpose(1, 0, 2)
+        if layer == self.config.n_layers - 1:
+            self._length = end
+        return self._gathered(layer, end)
+
+    def entries(self, layer: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the keys and values that one layer holds, to look at: [h_kv, len, d] each."""
+        return self._gathered(layer, self._length)
+
+    def truncate(self, n: int) -> None:
+        """Keep the first ``n`` entries; blocks that hold none of them go back to the pool."""
+        self._check_kept(n)
+        kept = self.pool.blocks_for(n)
+        self.pool.release(self._table[kept:])
+        self._table = self._table[:kept]
+        self._length = n
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the entries use."""
+        return self._length * self.pool.block_bytes // self.pool.block_size
+
+    @property
+    def nbytes_allocated(self) -> int:
+        """Bytes of the blocks in the table, shared ones included."""
+        return len(self._table) * self.pool.block_bytes
+
+    def _make_room(self, end: int) -> None:
+        """Get blocks up to ``end``, and a block of one's own to write into; or raise and change nothing."""
+        written = self._length // self.pool.block_size  # the first block that a new row goes to
+        shared = [i for i in range(written, len(self._table)) if self.pool.users[self._table[i]] > 1]
+        fresh = self.pool.take(len(shared) + max(0, self.pool.blocks_for(end) - len(self._table)))
+        for i, block in zip(shared, fresh, strict=False):
+            self.pool.blocks[block] = self.pool.blocks[self._table[i]]  # copy on write
+            self.pool.release([self._table[i]])
+            self._table[i] = block
+        self._table += fresh[len(shared) :]
+
+    def _gathered(self, layer: int, end: int) -> tuple[np.ndarray, np.ndarray]:
+        held = self.pool.blocks[self._table[: self.pool.blocks_for(end)], layer]  # [blocks, 2, h_kv, block_size, d]
+        both = held.transpose(1, 2, 0, 3, 4)  # [2, h_kv, blocks, block_size, d]
+        keys, values = both.reshape(*both.shape[:2], -1, self.config.d_head)[:, :, :end]  # [h_kv, S, d] each
+        return keys, values
+
+    def _check_kept(self, n: int) -> None:
+        if not 0 <= n <= self._length:
+            raise ValueError(f"cannot keep {n} of {self._length} entries: give 0 to {self._length}")
+
+
+def _check_table(pool: BlockPool, table: list[int], length: int) -> None:
+    twice = next((block for block in table if table.count(block) > 1), None)
+    if twice is not None:
+        raise ValueError(f"the page table {table} names block {twice} twice: two stretches of a text need two blocks")
+    empty = next((b for b in table if not (0 <= b < pool.n_blocks and pool.users[b])), None)
+    if empty is not None:
+        raise ValueError(f"the page table {table} names block {empty}, which holds nothing: give blocks in use")
+    if pool.blocks_for(length) != len(table):
+        need = f"{length} positions in blocks of {pool.block_size} need {pool.blocks_for(length)}"
+        raise ValueError(f"{need}, the page table names {len(table)} blocks: make them fit")

@@ -1,0 +1,159 @@
+"""Several tokens a pass: a draft guesses, the model checks all guesses in one small prefill (Leviathan et al. 2023)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+
+import numpy as np
+
+from ..attention import causal_pairs
+from ..cache import KVCache
+from ..generate import Generation, Pass, check_request, greedy
+from ..model import Model, forward
+
+Draft = Callable[[Sequence[int], int], Sequence[int]]
+
+
+def speculative_generate(
+    model: Model,
+    draft: Model | Draft,
+    ids: Sequence[int],
+    max_new_tokens: int,
+    k: int,
+    *,
+    stop_ids: Collection[int] = (),
+) -> Generation:
+    """Continue a prompt with the model's own greedy tokens, several a pass where the draft guesses well.
+
+    A pass of phase "verify" runs the newest token and up to k guesses: k + 1 rows, each with its own logits. Guesses
+    are kept as long as they are what the row before them chooses; the row of the last one kept gives one token more.
+    Rejected rows are cut from the cache.
+
+    Parameters
+    ----------
+    model : Model
+    draft : Model or callable
+        Another model with the same vocabulary, continued greedily; or a function ``ids, k -> at most k ids``.
+        A bad draft costs time; it changes no token.
+    ids : sequence of int
+        The prompt, at least one token.
+    max_new_tokens : int
+        At least 1.
+    k : int
+        Guesses a pass, at least 1; fewer where the end is nearer, so that nothing overshoots.
+    stop_ids : collection of int
+        A token of these ends the run; it is the last of ``ids``.
+
+    Returns
+    -------
+    Generation
+        With fewer passes than new tokens if guesses were right.
+
+    Raises
+    ------
+    ValueError
+        If the request does not fit the model, k < 1, the draft has another vocabulary or guesses too many ids.
+    """
+    ids = check_request(model, ids, max_new_tokens)
+    if k < 1:
+        raise ValueError(f"k = {k} guesses a pass: expected at least 1")
+    n_prompt, n_ctx = len(ids), model.config.n_ctx
+    end = n_prompt + max_new_tokens
+    guess = _ModelDraft(model, draft, end) if isinstance(draft, Model) else draft
+    cache = KVCache(model.config, min(end - 1, n_ctx), model.dtype)
+    passes: list[Pass] = []
+    stopped_by = ""
+    while not stopped_by:
+        room = min(k, end - len(ids) - 1, n_ctx - len(ids)) if passes else 0
+        start = time.perf_counter()
+        guesses = _checked(guess(tuple(ids), room), room, model) if room > 0 else []
+        chosen, record = _verify(model, ids, guesses, cache, start)
+        stop = next((i for i, token in enumerate(chosen) if token in stop_ids), None)
+        ids += chosen if stop is None else chosen[: stop + 1]
+        passes.append(record)
+        cache.truncate(min(len(cache), len(ids) - 1))  # rows of rejected guesses; the newest token was not fed yet
+        if stop is not None:
+            stopped_by = "stop"
+        elif len(ids) == end:
+            stopped_by = "length"
+        elif len(ids) > n_ctx:
+            stopped_by = "context"
+    return Generation(n_prompt, ids, passes, len(cache), cache.nbytes, stopped_by)
+
+
+def _verify(model: Model, ids: list[int], guesses: list[int], cache: KVCache, start: float) -> tuple[list[int], Pass]:
+    """Run what the cache does not hold and the guesses; return the tokens that are certain now, at least one."""
+    new = ids[len(cache) :]  # the prompt in the first pass, then the newest token
+    phase = "verify" if guesses else "decode" if len(cache) else "prefill"
+    n_queries, n_keys = len(new) + len(guesses), len(ids) + len(guesses)
+    logits = forward(model, new + guesses, cache, logits="all" if guesses else "last")  # [rows, V], or [V]
+    rows = np.atleast_2d(logits)[-len(guesses) - 1 :]  # of the newest token and of each guess
+    chosen = [greedy(row) for row in rows]
+    right = next((i for i, (a, b) in enumerate(zip(chosen, guesses, strict=False)) if a != b), len(guesses))
+    seconds = time.perf_counter() - start
+    return chosen[: right + 1], Pass(phase, n_queries, n_keys, causal_pairs(n_queries, n_keys), seconds)
+
+
+def _checked(guesses: Sequence[int], k: int, model: Model) -> list[int]:
+    guesses = [int(token) for token in guesses]
+    if len(guesses) > k:
+        raise ValueError(f"the draft guessed {len(guesses)} tokens where {k} were asked for: give at most {k}")
+    outside = next((token for token in guesses if not 0 <= token < model.config.vocab_size), None)
+    if outside is not None:
+        raise ValueError(
+            f"the draft guessed token {outside}, the model knows 0 to {model.config.vocab_size - 1}: "
+            "it needs the model's vocabulary"
+        )
+    return guesses
+
+
+class _ModelDraft:
+    """Guess as another model would go on; its own cache follows what was kept and what was rejected."""
+
+    def __init__(self, model: Model, draft: Model, end: int) -> None:
+        if draft.config.vocab_size != model.config.vocab_size:
+            raise ValueError(
+                f"the draft knows {draft.config.vocab_size} tokens, the model {model.config.vocab_size}: "
+                "it needs the model's vocabulary"
+            )
+        self._model = draft
+        self._held: list[int] = []  # the ids whose keys and values are in the cache
+        self._cache = KVCache(draft.config, min(end, draft.config.n_ctx), draft.dtype)
+
+    def __call__(self, ids: Sequence[int], k: int) -> list[int]:
+        k = min(k, self._model.config.n_ctx - len(ids))  # a draft may have a shorter context
+        if k < 1:
+            return []
+        common = next((i for i, (a, b) in enumerate(zip(self._held, ids, strict=False)) if a != b), len(self._held))
+        self._cache.truncate(min(common, len(ids) - 1))
+        known = list(ids)
+        for _ in range(k):
+            known.append(greedy(forward(self._model, known[len(self._cache) :], self._cache, logits="last")))
+        self._held = known[: len(self._cache)]
+        return known[len(ids) :]
+
+
+def prompt_lookup(ids: Sequence[int], k: int, n: int = 2) -> list[int]:
+    """Guess that the text repeats itself: what followed the last n tokens when they last stood there before.
+
+    Needs no second model; good where an answer quotes its prompt, useless elsewhere.
+
+    Parameters
+    ----------
+    ids : sequence of int
+    k : int
+        Guesses at most.
+    n : int
+        Tokens that must match.
+
+    Returns
+    -------
+    list of int
+        Up to k ids; none if the n tokens are new.
+    """
+    ids = list(ids)
+    for start in range(len(ids) - n - 1, -1, -1):
+        if ids[start : start + n] == ids[-n:]:
+            return ids[start + n : start + n + k]
+    return []
