@@ -23,6 +23,7 @@ def speculative_generate(
     k: int,
     *,
     stop_ids: Collection[int] = (),
+    on_logits: Callable[[np.ndarray], None] | None = None,
 ) -> Generation:
     """Continue a prompt with the model's own greedy tokens, several a pass where the draft guesses well.
 
@@ -44,6 +45,8 @@ def speculative_generate(
         Guesses a pass, at least 1; fewer where the end is nearer, so that nothing overshoots.
     stop_ids : collection of int
         A token of these ends the run; it is the last of ``ids``.
+    on_logits : callable, optional
+        Called with the logits [rows, V] of the rows that each pass keeps: all in all, those that chose a token.
 
     Returns
     -------
@@ -68,9 +71,13 @@ def speculative_generate(
         room = min(k, end - len(ids) - 1, n_ctx - len(ids)) if passes else 0
         start = time.perf_counter()
         guesses = _checked(guess(tuple(ids), room), room, model) if room > 0 else []
-        chosen, record = _verify(model, ids, guesses, cache, start)
+        rows, record = _verify(model, ids, guesses, cache, start)
+        chosen = [greedy(row) for row in rows]
         stop = next((i for i, token in enumerate(chosen) if token in stop_ids), None)
-        ids += chosen if stop is None else chosen[: stop + 1]
+        chosen = chosen if stop is None else chosen[: stop + 1]
+        if on_logits is not None:
+            on_logits(rows[: len(chosen)])
+        ids += chosen
         passes.append(record)
         cache.truncate(min(len(cache), len(ids) - 1))  # rows of rejected guesses; the newest token was not fed yet
         if stop is not None:
@@ -82,17 +89,19 @@ def speculative_generate(
     return Generation(n_prompt, ids, passes, len(cache), cache.nbytes, stopped_by)
 
 
-def _verify(model: Model, ids: list[int], guesses: list[int], cache: KVCache, start: float) -> tuple[list[int], Pass]:
-    """Run what the cache does not hold and the guesses; return the tokens that are certain now, at least one."""
+def _verify(model: Model, ids: list[int], guesses: list[int], cache: KVCache, start: float) -> tuple[np.ndarray, Pass]:
+    """Run what the cache does not hold and the guesses; return the logits [rows, V] that are certain, at least one row.
+
+    The newest token's row is certain. The row of a guess is, if the row before it chooses that guess.
+    """
     new = ids[len(cache) :]  # the prompt in the first pass, then the newest token
     phase = "verify" if guesses else "decode" if len(cache) else "prefill"
     n_queries, n_keys = len(new) + len(guesses), len(ids) + len(guesses)
-    logits = forward(model, new + guesses, cache, logits="all" if guesses else "last")  # [rows, V], or [V]
-    rows = np.atleast_2d(logits)[-len(guesses) - 1 :]  # of the newest token and of each guess
-    chosen = [greedy(row) for row in rows]
-    right = next((i for i, (a, b) in enumerate(zip(chosen, guesses, strict=False)) if a != b), len(guesses))
-    seconds = time.perf_counter() - start
-    return chosen[: right + 1], Pass(phase, n_queries, n_keys, causal_pairs(n_queries, n_keys), seconds)
+    logits = forward(model, new + guesses, cache, logits="all" if guesses else "last")  # [n_queries, V], or [V]
+    rows = np.atleast_2d(logits)
+    wrong = (i for i, guess in enumerate(guesses) if greedy(rows[i]) != guess)
+    certain = rows[: next(wrong, len(guesses)) + 1]
+    return certain, Pass(phase, n_queries, n_keys, causal_pairs(n_queries, n_keys), time.perf_counter() - start)
 
 
 def _checked(guesses: Sequence[int], k: int, model: Model) -> list[int]:
