@@ -12,6 +12,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 THEME = Path(__file__).parent / "widgets" / "theme.css"
 
@@ -186,3 +187,24 @@ def _draw_row(ax: Axes, q: int, total: int, colour: str, *, masked: bool = True)
             ax.add_patch(
                 Rectangle((k + 0.05, q + 0.05), 0.9, 0.9, facecolor="none", edgecolor=edge, hatch="////", lw=0)
             )
+
+
+def plot_axes(width: float, height: float) -> tuple[Figure, Axes]:
+    """Return a figure of one plot in the chapter's style, sizes in inches."""
+    with mpl.rc_context(STYLE):
+        fig = Figure(figsize=(width, height), layout="constrained")
+        ax = fig.subplots()
+    ax.spines[["top", "right"]].set_visible(False)
+    for spine in ax.spines.values():
+        spine.set_color(palette()["line"])
+    ax.tick_params(which="both", color=palette()["line"])
+    return fig, ax
+
+
+def plain_numbers(ax: Axes, *, x: bool = True) -> None:
+    """Write 0.1, 10 and 1,000 on logarithmic axes instead of powers of ten."""
+    for axis in (ax.xaxis, ax.yaxis) if x else (ax.yaxis,):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.15g}"))
+        axis.set_minor_formatter(NullFormatter())
+    if not x:
+        ax.xaxis.set_minor_formatter(NullFormatter())

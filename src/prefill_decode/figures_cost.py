@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import matplotlib as mpl
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import NullFormatter
 
-from .figures import STYLE, Picture, palette, picture
+from .figures import Picture, palette, picture, plain_numbers, plot_axes
 
 MARKERS = {"prefill": ("s", "prefill"), "decode": ("o", "decode"), "whole request": ("^", "ink-muted")}
 
@@ -22,7 +19,7 @@ def predicted_against_measured(points: Mapping[str, Sequence[tuple[float, float]
     points : mapping of {"prefill", "decode", "whole request"} to sequence of (float, float)
         Measured and predicted milliseconds.
     """
-    fig, ax = _axes(6.4, 5.2)
+    fig, ax = plot_axes(6.4, 5.2)
     every = [value for pairs in points.values() for pair in pairs for value in pair]
     low, high = min(every) / 1.5, max(every) * 1.5
     ax.fill_between([low, high], [low * 0.75, high * 0.75], [low * 1.25, high * 1.25], color=palette()["hatch"], lw=0)
@@ -44,7 +41,7 @@ def predicted_against_measured(points: Mapping[str, Sequence[tuple[float, float]
     ax.set_xlabel("measured, ms")
     ax.set_ylabel("predicted, ms")
     ax.legend(frameon=False, loc="upper left")
-    _plain_numbers(ax)
+    plain_numbers(ax)
     within = sum(0.75 <= predicted / measured <= 1.25 for pairs in points.values() for measured, predicted in pairs)
     counted = ", ".join(f"{len(pairs)} {name}" for name, pairs in points.items())
     n = sum(map(len, points.values()))
@@ -61,7 +58,7 @@ def passes_with_and_without(with_cache: Mapping[int, float], without: Mapping[in
         Tokens before it, to milliseconds.
     """
     lengths = list(with_cache)
-    fig, ax = _axes(6.4, 3.9)
+    fig, ax = plot_axes(6.4, 3.9)
     ax.plot(*zip(*without.items(), strict=True), "s--", color=palette()["ink-muted"], label="without: all rows again")
     ax.plot(lengths, with_cache.values(), "o-", color=palette()["decode"], label="with a cache: one row")
     ax.set(xscale="log", yscale="log")
@@ -69,7 +66,7 @@ def passes_with_and_without(with_cache: Mapping[int, float], without: Mapping[in
     ax.set_xlabel("tokens before the new one")
     ax.set_ylabel("ms for one more token")
     ax.legend(frameon=False)
-    _plain_numbers(ax, x=False)
+    plain_numbers(ax, x=False)
     last = max(without)
     least, most = min(with_cache), max(with_cache)
     alt = (
@@ -88,7 +85,7 @@ def prefill_rates(rates: Mapping[str, Mapping[int, float]]) -> Picture:
     rates : mapping of str to mapping of int to float
         Who computes, to length and tokens a second; the first one is ours.
     """
-    fig, ax = _axes(6.4, 3.9)
+    fig, ax = plot_axes(6.4, 3.9)
     for (name, curve), style in zip(rates.items(), ("o-", "s--", "^:"), strict=True):
         ours = name == next(iter(rates))
         ax.plot(
@@ -104,23 +101,3 @@ def prefill_rates(rates: Mapping[str, Mapping[int, float]]) -> Picture:
     told = "; ".join(f"{name} {curve[lengths[0]]:.0f} to {curve[lengths[-1]]:.0f}" for name, curve in rates.items())
     alt = f"Prefill tokens a second over prompts of {lengths[0]:,} to {lengths[-1]:,} tokens: {told}."
     return picture(fig, alt)
-
-
-def _axes(width: float, height: float) -> tuple[Figure, Axes]:
-    with mpl.rc_context(STYLE):
-        fig = Figure(figsize=(width, height), layout="constrained")
-        ax = fig.subplots()
-    ax.spines[["top", "right"]].set_visible(False)
-    for spine in ax.spines.values():
-        spine.set_color(palette()["line"])
-    ax.tick_params(which="both", color=palette()["line"])
-    return fig, ax
-
-
-def _plain_numbers(ax: Axes, *, x: bool = True) -> None:
-    """Write 0.1, 10 and 1,000 on logarithmic axes instead of powers of ten."""
-    for axis in (ax.xaxis, ax.yaxis) if x else (ax.yaxis,):
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.15g}"))
-        axis.set_minor_formatter(NullFormatter())
-    if not x:
-        ax.xaxis.set_minor_formatter(NullFormatter())
