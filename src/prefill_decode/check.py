@@ -157,3 +157,18 @@ least_ttft = exercise(
     "2 FLOPs for each parameter and row; 2,000 rows are far above the ridge, so arithmetic binds.",
     "How many FLOPs does one row take, how many do 2,000? Divide by FLOPs a second, in milliseconds.",
 )
+merged_partials = exercise(
+    _close([3 / 2, 7]),
+    "The first sum shrinks by e^(0 - ln 4) = 1/4 before the two are added.",
+    "The larger maximum is ln 4. By how much does the sum that was taken at maximum 0 shrink?",
+)
+break_even = exercise(
+    _within(0.01, 3),
+    "12 n²d²/M = 4n² at M = 3 d²; the terms left out move it to between 3 and 4.",
+    "Set 12 n²d²/M equal to 4n² and solve for M / d².",
+)
+tiles_of_a_memory = exercise(
+    _close([64, 64]),
+    "Four tiles of 64 x 64 numbers fill 16,384; more than d query rows would need larger score tiles than that.",
+    "Keys: M / 4d, rounded up. Query rows: as many, but at most d.",
+)

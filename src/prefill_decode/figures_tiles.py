@@ -29,9 +29,8 @@ def accesses_over_memory(n: int, d: int, memories: Sequence[int]) -> Picture:
     ax.set(xscale="log", yscale="log")
     ax.axhline(standard / MILLION, color=palette()["ink-muted"], ls="--", label="standard: 4n² + 4nd")
     ax.plot(memories, _millions(counts[False]), "o-", ms=4, color=palette()["prefill"], label="tiled, every tile")
-    ax.plot(
-        memories, _millions(counts[True]), "s:", ms=4, color=palette()["prefill"], label="tiled, masked tiles skipped"
-    )
+    ax.plot(memories, _millions(counts[True]), "s:", ms=4, color=palette()["prefill"], label="tiled, half skipped")
+    _draw_theorem(ax, memories, [THEOREM * n * n * d * d / m for m in memories])
     ax.fill_between(
         memories, _millions(counts[False]), standard / MILLION, where=[c > standard for c in counts[False]],
         interpolate=True, color=palette()["hatch"], lw=0,
@@ -85,7 +84,7 @@ def accesses_over_length(d: int, memory: int, lengths: Sequence[int]) -> Picture
 
 def _draw_theorem(ax: Axes, xs: Sequence[int], accesses: Sequence[float]) -> None:
     label = f"theorem: {THEOREM} n²d²/M"
-    ax.plot(xs, _millions(accesses), "-", lw=5, alpha=0.25, color=palette()["decode"], label=label)
+    ax.plot(xs, _millions(accesses), "-", lw=6, alpha=0.25, color=palette()["ink-muted"], label=label)
 
 
 def _tiled(n: int, d: int, memory: int, *, skip: bool) -> int:

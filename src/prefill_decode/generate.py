@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .attention import causal_pairs
-from .cache import KVCache
+from .cache import Cache, KVCache
 from .model import Model, check_ids, decode_step, forward, prefill
 
 
@@ -90,6 +90,7 @@ def generate(
     max_new_tokens: int,
     *,
     use_cache: bool = True,
+    cache: Cache | None = None,
     sample: Callable[[np.ndarray], int] = greedy,
     stop_ids: Collection[int] = (),
     on_token: Callable[[int, Pass], None] | None = None,
@@ -105,6 +106,9 @@ def generate(
         At least 1. m tokens take m passes: one prefill and m - 1 decode passes.
     use_cache : bool
         False recomputes every position in every pass (phase "full").
+    cache : Cache, optional
+        Where to keep keys and values, filled further; what it holds must be those of the first ``len(cache)`` ids,
+        which are then not run again. Default: a new ``KVCache``.
     sample : callable
         From logits [V] to a token id.
     stop_ids : collection of int
@@ -119,12 +123,15 @@ def generate(
     Raises
     ------
     ValueError
-        If the prompt is empty, does not fit the context or holds an unknown id, or ``max_new_tokens`` < 1.
+        If the prompt is empty, does not fit the context or holds an unknown id, ``max_new_tokens`` < 1, or the cache
+        leaves nothing of the prompt to run.
     """
     ids = check_request(model, ids, max_new_tokens)
     n_prompt, n_ctx = len(ids), model.config.n_ctx
-    # the last token is never fed back, so its key and value need no room
-    cache = KVCache(model.config, min(n_prompt + max_new_tokens - 1, n_ctx), model.dtype) if use_cache else None
+    if cache is not None:
+        _check_held(len(cache), n_prompt, use_cache)
+    elif use_cache:  # the last token is never fed back, so its key and value need no room
+        cache = KVCache(model.config, min(n_prompt + max_new_tokens - 1, n_ctx), model.dtype)
     passes: list[Pass] = []
     stopped_by = "length"
     while len(passes) < max_new_tokens:
@@ -139,7 +146,7 @@ def generate(
         if token in stop_ids:
             stopped_by = "stop"
             break
-    return Generation(n_prompt, ids, passes, *((len(cache), cache.nbytes) if cache else (0, 0)), stopped_by)
+    return Generation(n_prompt, ids, passes, *((len(cache), cache.nbytes) if use_cache else (0, 0)), stopped_by)
 
 
 def check_request(model: Model, ids: Sequence[int], max_new_tokens: int) -> list[int]:
@@ -154,16 +161,25 @@ def check_request(model: Model, ids: Sequence[int], max_new_tokens: int) -> list
     return ids
 
 
+def _check_held(held: int, n_prompt: int, use_cache: bool) -> None:
+    if not use_cache:
+        raise ValueError("use_cache = False together with a cache: leave one of them out")
+    if held >= n_prompt:
+        raise ValueError(
+            f"the cache holds {held} positions of a prompt of {n_prompt}: one at least must run, truncate the cache"
+        )
+
+
 def _run_pass(
-    model: Model, ids: list[int], cache: KVCache | None, *, first: bool, sample: Callable[[np.ndarray], int]
+    model: Model, ids: list[int], cache: Cache | None, *, first: bool, sample: Callable[[np.ndarray], int]
 ) -> tuple[int, Pass]:
     start = time.perf_counter()
     if cache is None:
         phase, n_queries = "full", len(ids)
         logits = forward(model, ids, logits="last")  # every row again, for the last one's logits
-    elif first:  # prefill phase: all rows of the prompt
-        phase, n_queries = "prefill", len(ids)
-        logits = prefill(model, ids, cache)
+    elif first:  # prefill phase: all rows of the prompt that the cache does not hold
+        phase, n_queries = "prefill", len(ids) - len(cache)
+        logits = prefill(model, ids[len(cache) :], cache)
     else:  # decode phase: the newest token's row
         phase, n_queries = "decode", 1
         logits = decode_step(model, ids[-1], cache)
