@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from prefill_decode.attention import causal_mask
+from prefill_decode.cache import KVCache
 from prefill_decode.generate import generate, greedy
+from prefill_decode.model import forward
 
 PROMPT = [1, 9, 3]  # "the old cat"
 
@@ -97,3 +99,23 @@ def test_greedy_takes_the_lowest_id_of_equals():
 def test_what_cannot_be_generated_is_named(toy_model, ids, m, message):
     with pytest.raises(ValueError, match=message):
         generate(toy_model, ids, m)
+
+
+def test_a_cache_that_holds_a_beginning_is_gone_on_with(toy_model):
+    cache = KVCache(toy_model.config, 20, toy_model.dtype)
+    forward(toy_model, PROMPT[:2], cache)
+    result = generate(toy_model, PROMPT, 5, cache=cache)
+    whole = generate(toy_model, PROMPT, 5)
+    assert (result.ids, result.cache_len) == (whole.ids, whole.cache_len)
+    assert result.passes[0].n_queries == len(PROMPT) - 2
+    assert result.passes[0].pairs == whole.passes[0].pairs - 3
+    assert len(cache) == len(result.ids) - 1
+
+
+def test_a_cache_that_leaves_nothing_to_run(toy_model):
+    cache = KVCache(toy_model.config, 20, toy_model.dtype)
+    forward(toy_model, PROMPT, cache)
+    with pytest.raises(ValueError, match="one at least must run, truncate the cache"):
+        generate(toy_model, PROMPT, 5, cache=cache)
+    with pytest.raises(ValueError, match="leave one of them out"):
+        generate(toy_model, PROMPT, 5, cache=cache, use_cache=False)

@@ -172,3 +172,23 @@ tiles_of_a_memory = exercise(
     "Four tiles of 64 x 64 numbers fill 16,384; more than d query rows would need larger score tiles than that.",
     "Keys: M / 4d, rounded up. Query rows: as many, but at most d.",
 )
+repaired_mask = exercise(
+    lambda answer: np.array_equal(np.asarray(answer, int), np.tri(2, 6, 4, dtype=int)),
+    "The diagonal starts at S - L = 4, so the last row reads all six keys.",
+    "How many keys may the last of six positions read? Give the rows as zeros and ones.",
+)
+page_table = exercise(
+    _close([63, 8]),
+    "62 full blocks hold 992 positions, the 63rd holds the last 8 and has room for 8 more.",
+    "Divide by 16 and round up; what do so many blocks hold?",
+)
+batch_of_three = exercise(
+    _close([1500, 1000, 100 * 101 // 2 + 400 * 401 // 2 + 500 * 501 // 2]),
+    "Pads cost 500 rows; packed, three small triangles stand where one of 1,000 rows would have 500,500 pairs.",
+    "With pads every line is as long as the longest; packed there is one triangle for each prompt.",
+)
+passes_of_a_perfect_draft = exercise(
+    _close(5),
+    "Prefill brings one token, each of four passes five.",
+    "How many tokens are certain after a pass whose four guesses were all right?",
+)

@@ -135,13 +135,13 @@ def all_routes(prompts: Sequence[Sequence[int]], *, every_size: bool, new_tokens
     prompts : sequence of sequences of int
         The first one the longest, at least 5 tokens.
     every_size : bool
-        Try each cut, chunk and block size there is; otherwise three of each.
+        Try each cut, chunk, block and tile size there is; otherwise 4 alone.
     new_tokens : int
         For speculation.
     """
     text = list(prompts[0])
     n = len(text)
-    sizes = [4, *(size for size in (range(1, n + 1) if every_size else (1, n)) if size != 4)]
+    sizes = [4, *(size for size in range(1, n + 1) if every_size and size != 4)]
 
     def whole(run: Callable[[Model, list[int], int], np.ndarray]) -> Callable[[Model, int], list[Piece]]:
         return lambda model, size: [(text, 0, run(model, text, size))]
