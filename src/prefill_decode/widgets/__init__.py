@@ -5,5 +5,6 @@ from prefill_decode.widgets.ledger_table import LedgerTable
 from prefill_decode.widgets.pass_timeline import PassTimeline
 from prefill_decode.widgets.prompt_explorer import PromptExplorer
 from prefill_decode.widgets.roofline import Roofline
+from prefill_decode.widgets.tile_sweep import TileSweep
 
-__all__ = ["AttentionGrid", "LedgerTable", "PassTimeline", "PromptExplorer", "Roofline"]
+__all__ = ["AttentionGrid", "LedgerTable", "PassTimeline", "PromptExplorer", "Roofline", "TileSweep"]

@@ -1,0 +1,243 @@
+// Steps through a finished picture. Python drew it and computed every number and sentence: this module changes
+// attributes and texts of the elements that are there.
+
+const PLAY = "M4 2.5v11L13 8z";
+const PAUSE = "M4 3h3v10H4zM9 3h3v10H9z";
+
+/** What a tile is at a step that is visited or passed at another one. */
+export function stateOf(at, step, skipped) {
+  if (at > step) return "future";
+  if (skipped) return "skipped";
+  return at === step ? "now" : "done";
+}
+
+/** Whether every key of a tile comes later than every query of another. */
+export function isSkipped(row, column, { queries, keys }, n) {
+  return column * keys >= Math.min((row + 1) * queries, n);
+}
+
+/** Which sides of a cell are sides of its tile. */
+export function edgesOf(i, j, { queries, keys }, n) {
+  const sides = [
+    ["top", i % queries === 0],
+    ["bottom", i % queries === queries - 1 || i === n - 1],
+    ["left", j % keys === 0],
+    ["right", j % keys === keys - 1 || j === n - 1],
+  ];
+  return sides.filter(([, is]) => is).map(([name]) => name).join(" ");
+}
+
+/** What stands beside a row at a step: its texts, and whether this step changed it. */
+export function rowAt(i, step, memory, told, d) {
+  const row = Math.floor(i / memory.queries);
+  const reach = told.at[row].filter((at, column) => at <= step && column * memory.keys <= i).length;
+  if (reach === 0) return { state: "future", texts: Array(d + 4).fill("") };
+  const [maximum, total, output, factor] = memory.known[i][reach - 1];
+  const [inTile, reads] = [told.tiles[step][0] === row, told.tiles[step][1] * memory.keys <= i];
+  const shown = !inTile ? "" : reads ? factor || "–" : "1.00";
+  const final = reach === memory.known[i].length ? "✓" : "";
+  return { state: inTile && reads ? "now" : "done", texts: [maximum, total, shown, ...output, final] };
+}
+
+/** Where a key leads: a step, "play", or nothing. */
+export function stepForKey(key, step, steps) {
+  if (key === "ArrowRight" || key === "ArrowUp") return Math.min(steps, step + 1);
+  if (key === "ArrowLeft" || key === "ArrowDown") return Math.max(0, step - 1);
+  if (key === "Home") return 0;
+  if (key === "End") return steps;
+  return key === " " ? "play" : null;
+}
+
+function write(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+function put(element, name, value) {
+  if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);
+}
+
+class SweepView {
+  constructor(root, model) {
+    [this.root, this.model, this.data, this.abort] = [root, model, model.get("data"), new AbortController()];
+    this.collect();
+    this.choose(model.get("memory"), model.get("order"), model.get("step"));
+    this.listen();
+  }
+
+  destroy() {
+    this.pause();
+    this.abort.abort();
+    for (const name of ["memory", "order", "step"]) this.model.off?.(`change:${name}`, this.follow);
+  }
+
+  /** Look every element up once. */
+  collect() {
+    const one = (selector) => this.root.querySelector(selector);
+    const rows = (selector) => [...this.root.querySelectorAll(`${selector} tbody tr`)];
+    this.cells = rows(".pd-grid").map((row) => [...row.querySelectorAll("td")]);
+    this.rows = rows(".pd-rows").map((row) => [row, [...row.querySelectorAll("td")]]);
+    this.texts = {};
+    for (const element of this.root.querySelectorAll("[data-text]")) this.texts[element.dataset.text] = element;
+    this.parts = ["reads", "writes", "end"].map((name) => one(`[data-part=${name}]`));
+    this.sentence = one(".pd-sentence");
+    [this.range, this.count, this.playButton] = [one("input"), one(".pd-count"), one("[data-act=play]")];
+    this.selects = ["memory", "order"].map((name) => one(`select[name=${name}]`));
+    for (const controls of this.root.querySelectorAll("[hidden]")) controls.hidden = false;
+  }
+
+  listen() {
+    const on = (target, event, handler) => target.addEventListener(event, handler, { signal: this.abort.signal });
+    on(this.root, "click", ({ target }) => {
+      const button = target.closest("button");
+      if (button?.dataset.act) this.act(button.dataset.act);
+      if (button?.dataset.ask) this.ask(this.data.questions[button.dataset.ask]);
+    });
+    on(this.root, "input", ({ target }) => {
+      if (target === this.range) this.userStep(Number(target.value));
+      else this.user(() => this.choose(Number(this.selects[0].value), this.selects[1].value));
+    });
+    on(this.root, "keydown", (event) => this.pressed(event));
+    on(window, "beforeprint", () => this.beforePrint());
+    on(window, "afterprint", () => this.showStep(this.stepBeforePrint ?? this.step));
+    this.follow = () => this.saving || this.fromModel();
+    for (const name of ["memory", "order", "step"]) this.model.on(`change:${name}`, this.follow);
+  }
+
+  fromModel() {
+    this.pause();
+    this.choose(this.model.get("memory"), this.model.get("order"), this.model.get("step"));
+  }
+
+  /** Cut the grid into the tiles of a choice; one that does not exist changes nothing. Without a step, show its end. */
+  choose(size, order, step = Infinity) {
+    const memory = this.data.memories.find((each) => each.m === size);
+    const told = memory?.orders[order];
+    if (!told) return;
+    [this.memory, this.told] = [memory, told];
+    const { n, longest } = this.data;
+    this.cells.forEach((row, i) => row.forEach((cell, j) => put(cell, "data-edges", edgesOf(i, j, memory, n))));
+    write(this.texts.end, told.end);
+    write(this.texts.ends, this.data.ends[order]);
+    this.parts[2].style.left = `${(100 * told.total / longest).toFixed(2)}%`;
+    this.range.max = told.steps;
+    [this.selects[0].value, this.selects[1].value] = [size, order];
+    Object.assign(this.root.dataset, { memory: size, order, steps: told.steps });
+    this.showStep(Math.min(step, told.steps));
+  }
+
+  /** Show one visit; a step that does not exist changes nothing. */
+  showStep(step) {
+    const { memory, told, data } = this;
+    if (!(step >= 0 && step <= told.steps)) return;
+    this.step = step;
+    this.cells.forEach((row, i) => row.forEach((cell, j) => {
+      const [r, c] = [Math.floor(i / memory.queries), Math.floor(j / memory.keys)];
+      const state = stateOf(told.at[r][c], step, isSkipped(r, c, memory, data.n));
+      put(cell, "data-state", state);
+      write(cell.firstChild, state === "now" && j <= i ? data.scores[i][j] : "");
+    }));
+    this.rows.forEach(([row, cells], i) => {
+      const { state, texts } = rowAt(i, step, memory, told, data.d);
+      put(row, "data-state", state);
+      cells.forEach((cell, column) => write(cell, texts[column]));
+    });
+    this.showAccesses(told.reads[step], told.writes[step]);
+    Object.assign(this.root.dataset, { step, skipped: told.skipped[step] });
+    this.range.value = step;
+    this.range.setAttribute("aria-valuetext", `${step} of ${told.steps}`);
+    write(this.count, `${step} / ${told.steps}`);
+    write(this.sentence, told.sentences[step]);
+  }
+
+  showAccesses(reads, writes) {
+    const numbers = { reads, writes, accesses: reads + writes };
+    for (const [name, number] of Object.entries(numbers)) write(this.texts[name], number.toLocaleString("en-US"));
+    [reads, writes].forEach((number, i) => { this.parts[i].style.width = `${(100 * number / this.data.longest).toFixed(2)}%`; });
+    Object.assign(this.root.dataset, numbers);
+  }
+
+  act(name) {
+    if (name === "play") return this.playing ? this.pause() : this.play();
+    const { step, told: { steps } } = this;
+    return this.userStep({ first: 0, previous: Math.max(0, step - 1), next: Math.min(steps, step + 1), last: steps }[name]);
+  }
+
+  ask({ set: { memory, order, step }, answer }) {
+    this.user(() => this.choose(memory, order, step));
+    write(this.sentence, answer);
+  }
+
+  pressed(event) {
+    const { target, key } = event;
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    if (this.root.dataset.live === "lab") event.stopPropagation(); // JupyterLab's shortcuts would cut the cell or leave it
+    if (event.shiftKey || target.tagName === "SELECT" || target === this.range) return;
+    if (key === " " && target.tagName === "BUTTON") return;
+    const wanted = stepForKey(key, this.step, this.told.steps);
+    if (wanted === null) return;
+    if (wanted === "play") this.act("play");
+    else this.userStep(wanted);
+    event.preventDefault();
+  }
+
+  /** A reader changes something: Play stops, the model learns of it. */
+  user(change) {
+    this.pause();
+    change();
+    this.save();
+  }
+
+  userStep(step) {
+    this.user(() => this.showStep(step));
+  }
+
+  play() {
+    if (this.step === this.told.steps) this.showStep(0);
+    this.playing = true;
+    this.showPlaying();
+    this.timer = setInterval(() => {
+      this.showStep(this.step + 1);
+      if (this.step === this.told.steps) this.pause();
+      this.save();
+    }, Math.min(900, Math.max(160, 15000 / this.told.steps)));
+  }
+
+  pause() {
+    clearInterval(this.timer);
+    if (!this.playing) return;
+    this.playing = false;
+    this.showPlaying();
+  }
+
+  showPlaying() {
+    this.playButton.querySelector("path").setAttribute("d", this.playing ? PAUSE : PLAY);
+    write(this.playButton.querySelector("span"), this.playing ? "Pause" : "Play");
+  }
+
+  beforePrint() {
+    this.pause();
+    this.stepBeforePrint = this.step;
+    this.showStep(this.told.steps);
+  }
+
+  save() {
+    this.saving = true;
+    this.model.set("memory", this.memory.m);
+    this.model.set("order", this.root.dataset.order);
+    this.model.set("step", this.step);
+    this.model.save_changes();
+    this.saving = false;
+  }
+}
+
+function render({ model, el }) {
+  const onPage = el.matches('[data-widget="tile-sweep"]');
+  if (!onPage) el.innerHTML = model.get("markup");
+  const root = onPage ? el : el.firstElementChild;
+  root.tabIndex = 0;
+  const view = new SweepView(root, model);
+  root.dataset.live = onPage ? "page" : "lab";
+  return () => view.destroy();
+}
+
+export default { render };
