@@ -2,9 +2,10 @@
 
 from prefill_decode.widgets.attention_grid import AttentionGrid
 from prefill_decode.widgets.ledger_table import LedgerTable
+from prefill_decode.widgets.mask_gallery import MaskGallery
 from prefill_decode.widgets.pass_timeline import PassTimeline
 from prefill_decode.widgets.prompt_explorer import PromptExplorer
 from prefill_decode.widgets.roofline import Roofline
 from prefill_decode.widgets.tile_sweep import TileSweep
 
-__all__ = ["AttentionGrid", "LedgerTable", "PassTimeline", "PromptExplorer", "Roofline", "TileSweep"]
+__all__ = ["AttentionGrid", "LedgerTable", "MaskGallery", "PassTimeline", "PromptExplorer", "Roofline", "TileSweep"]
