@@ -1,4 +1,5 @@
 # One environment (.venv), made from requirements.lock; every target sets up what it needs.
+# Tests run two at a time with one BLAS thread each: threads that wait for a busy core cost up to fifteen times the work.
 PYTHON ?= python3
 PORT   ?= 8000
 BIN    := .venv/bin
@@ -43,7 +44,7 @@ book: $(STAMP)  ## build the book and serve it
 
 test: build  ## run the tests, with the built pages in a real browser
 	@$(BIN)/python tools/chromium.py
-	$(BIN)/python -m pytest -n 2 --dist loadscope --nbval --ignore tests/lab tests notebooks
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadscope --nbval --ignore tests/lab tests notebooks
 
 verify: build  ## what is slow: other CPUs, Pythons, paths, locales, JupyterLab, two builds compared
 	@$(BIN)/python tools/chromium.py

@@ -6,6 +6,7 @@ Running it twice gives the same bytes: no times, no widget state, fixed metadata
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -21,6 +22,7 @@ KEPT_MIMES = ("text/html", "image/svg+xml", "text/plain")
 
 def main(paths: list[str]) -> None:
     """Execute each notebook in its own folder and write it."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a second thread that waits for a busy core costs far more
     for path in map(Path, paths):
         print(f"{path} … ", end="", flush=True)
         check_names(json.loads(path.read_text("utf-8"))["cells"])  # before nbformat mends them with random ids

@@ -80,6 +80,8 @@ def main(names: list[str]) -> None:
 
 
 def _pytest(*args: str, cwd: Path = ROOT, **env: str) -> None:
+    # one thread each: two workers' threads would wait for each other's cores
+    env = {"OPENBLAS_NUM_THREADS": "1", **env}
     _run(str(Path(".venv", "bin", "python")), "-m", "pytest", "-q", *args, cwd=cwd, **env)
 
 

@@ -19,6 +19,7 @@ def isolate_kernels(app: Sphinx) -> None:
     profile.mkdir(parents=True, exist_ok=True)
     (profile / "ipython_kernel_config.py").write_text(SETTINGS, "utf-8")
     os.environ["IPYTHONDIR"] = str(folder)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a second thread that waits for a busy core costs far more
 
 
 def join_streams(_app: Sphinx) -> None:
