@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import groupby
+
+NUMBER = ' class="number"'
 
 
 @dataclass(frozen=True)
@@ -15,7 +18,7 @@ class Table:
     ----------
     columns : sequence of str
     rows : sequence of sequences of str or int
-        As many cells as columns; the first cell of a row names it.
+        As many cells as columns; the first cell of a row names it, neighbours of one name share it.
     caption : str
         One sentence that says what the table shows.
     """
@@ -25,10 +28,21 @@ class Table:
     caption: str
 
     def _repr_html_(self) -> str:
-        head = "".join(f'<th scope="col">{escape(name)}</th>' for name in self.columns)
-        body = "".join(f"<tr>{_header(first)}{''.join(map(_cell, rest))}</tr>" for first, *rest in self.rows)
+        numbers = [isinstance(cell, int) for cell in self.rows[0]]
+        head = "".join(map(_column, self.columns, numbers))
+        body = "".join(
+            f"<tr>{_group(name, len(cells)) if not i else ''}{''.join(map(_cell, row))}</tr>"
+            for name, cells in self._groups()
+            for i, row in enumerate(cells)
+        )
         caption = f"<caption>{escape(self.caption)}</caption>"
-        return f'<table class="pd-table">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+        table = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        # a narrow screen scrolls it sideways, and the keyboard must reach what scrolls
+        return f'<div class="pd-table" tabindex="0" role="group" aria-label="{escape(self.caption)}">{table}</div>'
+
+    def _groups(self) -> list[tuple[str | int, list[Sequence[str | int]]]]:
+        """Return the rows behind each name: neighbours of one name share it."""
+        return [(name, [row[1:] for row in rows]) for name, rows in groupby(self.rows, key=lambda row: row[0])]
 
     def __repr__(self) -> str:
         lines = [list(self.columns), *([_text(cell) for cell in row] for row in self.rows)]
@@ -44,13 +58,17 @@ class Table:
         return "\n".join([self.caption, *aligned])
 
 
-def _header(value: str | int) -> str:
-    return f'<th scope="row">{escape(_text(value))}</th>'
+def _column(name: str, number: bool) -> str:
+    return f'<th scope="col"{NUMBER if number else ""}>{escape(name)}</th>'
+
+
+def _group(name: str | int, rows: int) -> str:
+    span = f'scope="rowgroup" rowspan="{rows}"' if rows > 1 else 'scope="row"'
+    return f"<th {span}>{escape(_text(name))}</th>"
 
 
 def _cell(value: str | int) -> str:
-    kind = ' class="number"' if isinstance(value, int) else ""
-    return f"<td{kind}>{escape(_text(value))}</td>"
+    return f"<td{NUMBER if isinstance(value, int) else ''}>{escape(_text(value))}</td>"
 
 
 def _text(value: str | int) -> str:

@@ -18,7 +18,7 @@ NOTEBOOKS = [name for name in CHAPTERS if name.startswith("notebooks/")]
 PAGES = [LANDING, *CHAPTERS]
 GRID = '[data-widget="attention-grid"]'
 COST = "notebooks/03_cost"
-WITH_GRID = [LANDING, *(name for name in NOTEBOOKS if name != COST)]
+WITH_GRID = [LANDING, "notebooks/01_prefill", "notebooks/02_decode"]
 
 
 @functools.cache
