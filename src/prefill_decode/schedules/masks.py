@@ -81,7 +81,19 @@ def paged_mask(n_queries: int, n_keys: int, table: Sequence[int], block_size: in
         Page table: position p lies in slot ``table[p // block_size] * block_size + p % block_size``.
     block_size, n_blocks : int
         Of the memory that all sequences share; what the table does not name is never read.
+
+    Raises
+    ------
+    ValueError
+        If the table names a block twice, one that is not there, or too few.
     """
+    if block_size < 1:
+        raise ValueError(f"blocks of {block_size} positions hold nothing: give at least 1")
+    need, table = -(-n_keys // block_size), [int(block) for block in table]
+    if len(table) < need or len(set(table)) < len(table) or not set(table) <= set(range(n_blocks)):
+        raise ValueError(
+            f"the page table {table} of {n_keys} positions: name {need} of blocks 0 to {n_blocks - 1}, each once"
+        )
     position = np.arange(n_keys)
     slots = np.asarray(table)[position // block_size] * block_size + position % block_size
     mask = np.zeros((n_queries, n_blocks * block_size), bool)

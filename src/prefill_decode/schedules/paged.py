@@ -182,7 +182,7 @@ class PagedKVCache:
         end = self._length + k.shape[1]
         self._make_room(end)
         new = np.arange(self._length, end)
-        blocks, places = np.asarray(self._table)[new // self.pool.block_size], new % self.pool.block_size
+        blocks, places = np.asarray(self._table, int)[new // self.pool.block_size], new % self.pool.block_size
         self.pool.blocks[blocks, layer, 0, :, places] = k.transpose(1, 0, 2)  # [L, h_kv, d]
         self.pool.blocks[blocks, layer, 1, :, places] = v.transpose(1, 0, 2)
         if layer == self.config.n_layers - 1:
@@ -243,6 +243,8 @@ def _check_table(pool: BlockPool, table: list[int], length: int) -> None:
     empty = next((b for b in table if not (0 <= b < pool.n_blocks and pool.users[b])), None)
     if empty is not None:
         raise ValueError(f"the page table {table} names block {empty}, which holds nothing: give blocks in use")
+    if length < 0:
+        raise ValueError(f"a sequence of {length} positions: give 0 or more")
     if pool.blocks_for(length) != len(table):
         need = f"{length} positions in blocks of {pool.block_size} need {pool.blocks_for(length)}"
         raise ValueError(f"{need}, the page table names {len(table)} blocks: make them fit")

@@ -61,10 +61,10 @@ class PrefixCache:
         for text, block in texts.items():
             if known.get(block, text) != text:
                 raise ValueError(f"block {block} is known as the end of another text: these ids are not the cache's")
-        for text, block in reversed(texts.items()):
-            if text not in self._blocks:  # the same text computed twice is kept once
+        for text, block in reversed(texts.items()):  # used now, too, and in the order of ``start``
+            if text not in self._blocks:
                 self.pool.share([block])
-                self._blocks[text] = block
+            self._blocks[text] = self._blocks.pop(text, block)  # the same text computed twice is kept once
 
     def forget(self, n_blocks: int | None = None) -> None:
         """Let go of the ``n_blocks`` least recently used blocks (default: all); sequences that read them keep them."""
