@@ -189,7 +189,8 @@ def test_a_pass_that_does_not_fit_names_the_blocks_and_loses_nothing():
     prefill(TOY, IDS[:3], cache)
     twin = cache.fork()
     message = (
-        "3 more blocks of 2 positions are needed, 2 of 4 are free: truncate a sequence, or make a pool of 5 blocks"
+        "3 more blocks of 2 positions are needed, 2 of 4 are free: truncate a sequence, let a prefix cache forget, or "
+        "make a pool of 5 blocks"
     )
     with pytest.raises(ValueError, match=message):
         prefill(TOY, [5] * 5, cache)  # two new ones, and a copy of the shared one

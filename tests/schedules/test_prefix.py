@@ -187,3 +187,8 @@ def test_a_beginning_that_ends_in_another_token_shows(monkeypatch):
     wrong = prefix.start([1, 9, 3])  # 1 9 is taken for 1 2
     assert len(wrong) == 2
     assert apart(forward(TOY, [3], wrong), oracle([1, 9, 3])[2:]) > 0.01
+
+
+def test_less_than_nothing_cannot_be_forgotten():
+    with pytest.raises(ValueError, match="cannot forget -1 blocks: give 0 or more"):
+        PrefixCache(BlockPool(TOY.config, 2, 4, TOY.dtype)).forget(-1)

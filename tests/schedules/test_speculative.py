@@ -206,3 +206,8 @@ def test_rejected_rows_that_stay_in_the_cache_show(monkeypatch):
     assert result.cache_len == len(result.ids) - 1 + 3
     with pytest.raises(ValueError, match="there is no token to run"):  # the newest one seems to be in the cache
         speculative_generate(TOY, wrong, PROMPT, 6, 1)
+
+
+def test_no_token_to_look_up():
+    with pytest.raises(ValueError, match="n = 0 tokens to match: expected at least 1"):
+        prompt_lookup([1, 2, 1, 2], 3, n=0)

@@ -59,9 +59,10 @@ class BlockPool:
     def take(self, n: int) -> list[int]:
         """Hand out n blocks, or raise ValueError and hand out none."""
         if n > len(self.free):
+            least = self.n_blocks + n - len(self.free)
             raise ValueError(
                 f"{n} more blocks of {self.block_size} positions are needed, {len(self.free)} of {self.n_blocks} are "
-                f"free: truncate a sequence, or make a pool of {self.n_blocks + n - len(self.free)} blocks"
+                f"free: truncate a sequence, let a prefix cache forget, or make a pool of {least} blocks"
             )
         taken, self.free = self.free[:n], self.free[n:]
         self.share(taken)

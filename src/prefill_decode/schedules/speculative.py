@@ -127,19 +127,17 @@ class _ModelDraft:
                 "it needs the model's vocabulary"
             )
         self._model = draft
-        self._held: list[int] = []  # the ids whose keys and values are in the cache
         self._cache = KVCache(draft.config, min(end, draft.config.n_ctx), draft.dtype)
 
     def __call__(self, ids: Sequence[int], k: int) -> list[int]:
         k = min(k, self._model.config.n_ctx - len(ids))  # a draft may have a shorter context
         if k < 1:
             return []
-        common = next((i for i, (a, b) in enumerate(zip(self._held, ids, strict=False)) if a != b), len(self._held))
-        self._cache.truncate(min(common, len(ids) - 1))
+        # all but the newest id was the draft's own guess or known before, so what is kept of it is a beginning
+        self._cache.truncate(min(len(self._cache), len(ids) - 1))
         known = list(ids)
         for _ in range(k):
             known.append(greedy(forward(self._model, known[len(self._cache) :], self._cache, logits="last")))
-        self._held = known[: len(self._cache)]
         return known[len(ids) :]
 
 
@@ -161,6 +159,8 @@ def prompt_lookup(ids: Sequence[int], k: int, n: int = 2) -> list[int]:
     list of int
         Up to k ids; none if the n tokens are new.
     """
+    if n < 1:
+        raise ValueError(f"n = {n} tokens to match: expected at least 1")
     ids = list(ids)
     for start in range(len(ids) - n - 1, -1, -1):
         if ids[start : start + n] == ids[-n:]:
