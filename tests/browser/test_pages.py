@@ -17,7 +17,13 @@ CHAPTERS = [chapter["file"] for part in TOC["parts"] for chapter in part["chapte
 NOTEBOOKS = [name for name in CHAPTERS if name.startswith("notebooks/")]
 PAGES = [LANDING, *CHAPTERS]
 GRID = '[data-widget="attention-grid"]'
-COST = "notebooks/03_cost"
+WIDGETS = {  # on the pages without a grid: what a slider is called and which attribute it changes
+    "ledger-table": ("notebooks/03_cost", "n", "data-n"),
+    "roofline": ("notebooks/03_cost", "Batch, slider", "data-batch"),
+    "pass-timeline": ("notebooks/03_cost", "Step", "data-step"),
+    "tile-sweep": ("notebooks/04_flash_attention", "Step", "data-step"),
+    "mask-gallery": ("notebooks/05_limits", "Step", "data-step"),
+}
 WITH_GRID = [LANDING, "notebooks/01_prefill", "notebooks/02_decode"]
 
 
@@ -91,31 +97,23 @@ def test_widget_steps_from_a_server(page: Page, site: str, name: str):
     step_through(page)
 
 
-@pytest.mark.parametrize(
-    ("widget", "range_name", "attribute"),
-    [
-        ("ledger-table", "n", "data-n"),
-        ("roofline", "Batch, slider", "data-batch"),
-        ("pass-timeline", "Step", "data-step"),
-    ],
-)
-def test_cost_widget_steps_by_keyboard_from_a_server(
-    page: Page, site: str, widget: str, range_name: str, attribute: str
-):
-    root = open_page(page, f"{site}/{COST}.html").locator(f'[data-widget="{widget}"]')
+@pytest.mark.parametrize("widget", WIDGETS)
+def test_widget_steps_by_keyboard_from_a_server(page: Page, site: str, widget: str):
+    name, range_name, attribute = WIDGETS[widget]
+    root = open_page(page, f"{site}/{name}.html").locator(f'[data-widget="{widget}"]')
     slider = root.get_by_role("slider", name=range_name, exact=True)
     slider.focus()
     before = root.get_attribute(attribute)
-    slider.press("ArrowLeft" if widget == "pass-timeline" else "ArrowRight")
+    slider.press("ArrowLeft" if range_name == "Step" else "ArrowRight")  # steps begin at their end
     expect(root).not_to_have_attribute(attribute, before)
 
 
-def test_cost_widgets_are_finished_pictures_without_scripts(new_page, site: str):
-    page = open_page(new_page(java_script_enabled=False), f"{site}/{COST}.html")
-    for widget in ("ledger-table", "roofline", "pass-timeline"):
-        root = page.locator(f'[data-widget="{widget}"]')
-        expect(root.locator("table").first).to_be_visible()
-        assert not [button for button in root.locator("button").all() if button.is_visible()]
+@pytest.mark.parametrize("widget", WIDGETS)
+def test_widget_is_a_finished_picture_without_scripts(new_page, site: str, widget: str):
+    page = open_page(new_page(java_script_enabled=False), f"{site}/{WIDGETS[widget][0]}.html")
+    root = page.locator(f'[data-widget="{widget}"]')
+    expect(root.locator("table").first).to_be_visible()
+    assert not [button for button in root.locator("button").all() if button.is_visible()]
 
 
 def test_landing_page_shows_the_widget_without_scrolling(new_page, site: str):

@@ -17,7 +17,7 @@ from urllib.request import urlopen
 
 import nbformat
 import pytest
-from playwright.sync_api import ConsoleMessage, Error, Locator, Page, Route, expect
+from playwright.sync_api import Browser, ConsoleMessage, Error, Locator, Page, Route, expect
 
 from prefill_decode import saving
 
@@ -219,3 +219,16 @@ class Notebook:
         """End the kernel, which holds a model, and close the page."""
         self.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
         self.page.context.close()
+
+
+@pytest.fixture(scope="module")
+def notebook(request: pytest.FixtureRequest, browser: Browser, lab: Lab) -> Iterator[Notebook]:
+    """Open a notebook with a test module's ``SOURCES``, a cell each, and run it."""
+    name = f"{request.module.__name__.rpartition('.')[2]}.ipynb"
+    write_notebook(lab.folder / name, *request.module.SOURCES)
+    notebook = Notebook(browser.new_context(viewport={"width": 1280, "height": 900}).new_page(), lab, name)
+    notebook.open()
+    notebook.run_all()
+    yield notebook
+    notebook.close()
+    notebook.check()

@@ -1,12 +1,8 @@
 """`Roofline` and `LedgerTable` live in JupyterLab: controls and kernel follow each other, keys stay in the widget."""
 
-from collections.abc import Iterator
+from lab.conftest import SEEN, Notebook
+from playwright.sync_api import expect
 
-import pytest
-from lab.conftest import SEEN, Lab, Notebook, write_notebook
-from playwright.sync_api import Browser, expect
-
-NAME = "cost_widgets.ipynb"
 MODELS = """from prefill_decode.cost import Constants, Shape
 from prefill_decode.widgets import LedgerTable, Roofline
 llama = Shape(4096, 32, 32, 8, 128, 14336, 128256, tied_head=False, vectors=65 * 4096)
@@ -15,19 +11,8 @@ roofline = Roofline({"Llama-3-8B": llama}, {"H100 SXM": h100}, Constants(0.6, 0.
 roofline"""
 TABLE = """table = LedgerTable({"Llama-3-8B": (llama, "float16")})
 table"""
+SOURCES = (MODELS, TABLE)
 expect.set_options(timeout=SEEN)
-
-
-@pytest.fixture(scope="module")
-def notebook(browser: Browser, lab: Lab) -> Iterator[Notebook]:
-    """Open a notebook with both widgets, and run it."""
-    write_notebook(lab.folder / NAME, MODELS, TABLE)
-    notebook = Notebook(browser.new_context(viewport={"width": 1280, "height": 900}).new_page(), lab, NAME)
-    notebook.open()
-    notebook.run_all()
-    yield notebook
-    notebook.close()
-    notebook.check()
 
 
 def test_roofline_and_kernel_follow_each_other(notebook: Notebook):

@@ -1,28 +1,14 @@
 """`MaskGallery` in JupyterLab: masks and rows by click and key, and the kernel knows which."""
 
-from collections.abc import Iterator
-
 import pytest
-from lab.conftest import SEEN, Lab, Notebook, write_notebook
-from playwright.sync_api import Browser, Locator, expect
+from lab.conftest import SEEN, Notebook
+from playwright.sync_api import Locator, expect
 
-NAME = "masks.ipynb"
 SOURCE = """from prefill_decode.widgets.mask_gallery_examples import gallery
 masks = gallery()
 masks"""
+SOURCES = (SOURCE,)
 expect.set_options(timeout=SEEN)
-
-
-@pytest.fixture(scope="module")
-def notebook(browser: Browser, lab: Lab) -> Iterator[Notebook]:
-    """Open a notebook with a gallery and run it."""
-    write_notebook(lab.folder / NAME, SOURCE)
-    notebook = Notebook(browser.new_context(viewport={"width": 1280, "height": 900}).new_page(), lab, NAME)
-    notebook.open()
-    notebook.run_all()
-    yield notebook
-    notebook.close()
-    notebook.check()
 
 
 @pytest.fixture

@@ -1,12 +1,9 @@
 """`PassTimeline` in JupyterLab: steps by keyboard, and the kernel knows where it is."""
 
-from collections.abc import Iterator
-
 import pytest
-from lab.conftest import SEEN, Lab, Notebook, write_notebook
-from playwright.sync_api import Browser, Locator, expect
+from lab.conftest import SEEN, Notebook
+from playwright.sync_api import Locator, expect
 
-NAME = "timeline.ipynb"
 SOURCE = """from prefill_decode.cost import IDEAL, Machine, Request, Shape, simulate
 from prefill_decode.widgets import PassTimeline
 shape, machine = Shape(64, 4, 4, 2, 16, 128, 100), Machine(1e9, 1e8)
@@ -17,19 +14,8 @@ timeline = PassTimeline(
     source="Round numbers", stall_source="Simulated",
 )
 timeline"""
+SOURCES = (SOURCE,)
 expect.set_options(timeout=SEEN)
-
-
-@pytest.fixture(scope="module")
-def notebook(browser: Browser, lab: Lab) -> Iterator[Notebook]:
-    """Open a notebook with a timeline and run it."""
-    write_notebook(lab.folder / NAME, SOURCE)
-    notebook = Notebook(browser.new_context(viewport={"width": 1280, "height": 900}).new_page(), lab, NAME)
-    notebook.open()
-    notebook.run_all()
-    yield notebook
-    notebook.close()
-    notebook.check()
 
 
 @pytest.fixture

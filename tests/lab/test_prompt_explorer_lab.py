@@ -1,14 +1,12 @@
 """`PromptExplorer` in JupyterLab: a phrase that is typed comes back as a grid, whatever is wrong as one line."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
-from lab.conftest import SEEN, Lab, Notebook, write_notebook
-from playwright.sync_api import Browser, Locator, expect
+from lab.conftest import SEEN, Notebook
+from playwright.sync_api import Locator, expect
 
 GRID = '[data-widget="attention-grid"]'
-NAME = "explorers.ipynb"
 # The toy waits at a gate, so that a run lasts as long as a test wants.
 TOY = """import threading
 from prefill_decode import smollm2, toy
@@ -23,19 +21,8 @@ small = PromptExplorer(lambda: (toy.load()[0], Waiting()), phrase="the old cat",
 small"""
 REAL = """real = PromptExplorer(smollm2.load)
 real"""
+SOURCES = (TOY, REAL)
 expect.set_options(timeout=SEEN)
-
-
-@pytest.fixture(scope="module")
-def notebook(browser: Browser, lab: Lab) -> Iterator[Notebook]:
-    """Open a notebook with an explorer of the toy and one of the real model, and run it."""
-    write_notebook(lab.folder / NAME, TOY, REAL)
-    notebook = Notebook(browser.new_context(viewport={"width": 1280, "height": 900}).new_page(), lab, NAME)
-    notebook.open()
-    notebook.run_all()
-    yield notebook
-    notebook.close()
-    notebook.check()
 
 
 @pytest.fixture

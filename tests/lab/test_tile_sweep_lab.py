@@ -1,30 +1,16 @@
 """`TileSweep` in JupyterLab: steps by keyboard, and the kernel knows where it is."""
 
-from collections.abc import Iterator
-
 import pytest
-from lab.conftest import SEEN, Lab, Notebook, write_notebook
-from playwright.sync_api import Browser, Locator, expect
+from lab.conftest import SEEN, Notebook
+from playwright.sync_api import Locator, expect
 
-NAME = "sweep.ipynb"
 SOURCE = """import numpy as np
 from prefill_decode.widgets import TileSweep
 q, k, v = np.random.default_rng(3).normal(0, 1, (3, 1, 8, 4))
 sweep = TileSweep(q, k, v, memories=(16, 32, 128), memory=32)
 sweep"""
+SOURCES = (SOURCE,)
 expect.set_options(timeout=SEEN)
-
-
-@pytest.fixture(scope="module")
-def notebook(browser: Browser, lab: Lab) -> Iterator[Notebook]:
-    """Open a notebook with a sweep and run it."""
-    write_notebook(lab.folder / NAME, SOURCE)
-    notebook = Notebook(browser.new_context(viewport={"width": 1280, "height": 900}).new_page(), lab, NAME)
-    notebook.open()
-    notebook.run_all()
-    yield notebook
-    notebook.close()
-    notebook.check()
 
 
 @pytest.fixture
