@@ -168,8 +168,8 @@ break_even = exercise(
     "Set 12 n²d²/M equal to 4n² and solve for M / d².",
 )
 tiles_of_a_memory = exercise(
-    _close([64, 64]),
-    "Four tiles of 64 x 64 numbers fill 16,384; more than d query rows would need larger score tiles than that.",
+    _close([64, 391]),
+    "M / 4d = 390.6 keys, rounded up; as many query rows would make a tile of scores larger than all other tiles.",
     "Keys: M / 4d, rounded up. Query rows: as many, but at most d.",
 )
 repaired_mask = exercise(

@@ -35,11 +35,13 @@ def accesses_over_memory(n: int, d: int, memories: Sequence[int]) -> Picture:
         memories, _millions(counts[False]), standard / MILLION, where=[c > standard for c in counts[False]],
         interpolate=True, color=palette()["hatch"], lw=0,
     )  # fmt: skip
-    ax.axvline(d * d, color=palette()["line"], lw=1)
-    ax.text(d * d * 1.06, max(_millions(counts[False])), "M = d²", va="top", color=palette()["ink-muted"])
+    for times, name in ((1, "M = d²"), (3, "3 d²")):
+        ax.axvline(times * d * d, color=palette()["line"], lw=1)
+        ax.text(times * d * d * 1.06, standard / MILLION / 9, name, color=palette()["ink-muted"])
     ax.text(memories[0] * 1.3, standard / MILLION * 1.25, "tiling loses", color=palette()["ink-muted"])
+    ax.set_xticks(memories[::2], [f"{m:,}" for m in memories[::2]])
     ax.set_xlabel("fast memory M, numbers")
-    _finish(ax)
+    _finish(ax, x=False)
     at_square, at_most = _tiled(n, d, d * d, skip=False), counts[False][-1]
     alt = (
         f"Slow-memory accesses of one head, {n:,} positions of width {d}, against the size of fast memory. Standard "
@@ -83,7 +85,7 @@ def accesses_over_length(d: int, memory: int, lengths: Sequence[int]) -> Picture
 
 
 def _draw_theorem(ax: Axes, xs: Sequence[int], accesses: Sequence[float]) -> None:
-    label = f"theorem: {THEOREM} n²d²/M"
+    label = f"{THEOREM} n²d²/M, grows as in the theorem"
     ax.plot(xs, _millions(accesses), "-", lw=6, alpha=0.25, color=palette()["ink-muted"], label=label)
 
 
