@@ -333,10 +333,27 @@ def test_a_kernel_refuses_what_it_does_not_compute():
         (lambda q, k, v: tiled_attention(q, k, v[:, :4], Tiles(1, 1)), "do not fit: expected"),
         (lambda q, k, v: tiled_attention(q, k, v, Tiles(1, 1), outer="rows"), "outer = 'rows': expected"),
         (lambda q, k, v: tiled_accesses(4, 2, Tiles(5, 1)), "a tile of 5 query rows of 4"),
-        (lambda q, k, v: Tiles.for_memory(255, 64, 9), "holds no tile: give at least 4 d = 256"),
+        (
+            lambda q, k, v: Tiles.for_memory(255, 64, 9),
+            "M = 255 numbers hold no tile of 9 positions of width 64",
+        ),
     ],
 )
 def test_what_does_not_fit_is_named(call, message):
     with pytest.raises(ValueError, match=message) as error:
         call(*drawn(2, 2, 5, 7, 4, seed=0))
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("compute", [lambda *qkv: tiled_attention(*qkv, Tiles(1, 1)), standard_attention])
+@pytest.mark.parametrize(
+    ("q", "k"), [((3, 4, 2), (2, 4, 2)), ((2, 4, 2), (4, 2)), ((4, 2), (2, 4, 2)), ((2, 4, 2), (0, 4, 2))]
+)
+def test_shapes_that_do_not_fit_are_named(compute, q, k):
+    with pytest.raises(ValueError, match=r"do not fit: expected|cannot share"):
+        compute(np.zeros(q), np.zeros(k), np.zeros(k))
+
+
+def test_no_queries_at_all():
+    with pytest.raises(ValueError, match="a tile of 1 query rows of 0"):
+        tiled_attention(np.zeros((2, 0, 2)), np.zeros((1, 4, 2)), np.zeros((1, 4, 2)), Tiles(1, 1))

@@ -162,7 +162,7 @@ def check_heads(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> None:
         raise ValueError(
             f"q {q.shape}, k {k.shape}, v {v.shape} do not fit: expected [h, L, d], [h_kv, S, d] and [h_kv, S, d]"
         )
-    if q.shape[0] % max(k.shape[0], 1):
+    if not k.shape[0] or q.shape[0] % k.shape[0]:
         raise ValueError(f"{q.shape[0]} query heads cannot share {k.shape[0]} KV heads: give a multiple")
     if not q.dtype == k.dtype == v.dtype:
         raise ValueError(f"q is {q.dtype}, k {k.dtype}, v {v.dtype}: expected one dtype, convert two of them")

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from .attention import causal_mask
-from .config import Config
+from .config import Config, is_whole
 
 
 class Cache(Protocol):
@@ -25,6 +25,9 @@ class Cache(Protocol):
 
     def extend(self, layer: int, k: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Store new rows [h_kv, L, d] of one layer; return the keys and values to read [h_kv, S, d]."""
+
+    def check_room(self, n_rows: int) -> None:
+        """Raise ValueError if so many new rows do not fit, saying what would."""
 
     def truncate(self, n: int) -> None:
         """Keep the first n entries."""
@@ -60,7 +63,7 @@ class KVCache:
     """
 
     def __init__(self, config: Config, capacity: int, dtype: type = np.float32) -> None:
-        if capacity < 1:
+        if not is_whole(capacity) or capacity < 1:
             raise ValueError(f"a cache of {capacity} entries holds nothing: give a capacity of at least 1")
         self.config = config
         self.capacity = capacity
@@ -101,7 +104,7 @@ class KVCache:
             If the rows do not fit in shape, dtype or number. The cache stays as it was.
         """
         check_rows(self.config, self.dtype, layer, k, v)
-        self._check_room(k.shape[1])
+        self.check_room(k.shape[1])
         end = self._length + k.shape[1]
         keys, values = self._kv[layer, :, :, :end]  # [h_kv, S, d] each
         keys[:, self._length :] = k
@@ -117,8 +120,7 @@ class KVCache:
 
     def truncate(self, n: int) -> None:
         """Keep the first ``n`` entries; the rest is forgotten, not freed."""
-        if not 0 <= n <= self._length:
-            raise ValueError(f"cannot keep {n} of {self._length} entries: give 0 to {self._length}")
+        check_kept(n, self._length)
         self._length = n
 
     def __len__(self) -> int:
@@ -135,7 +137,8 @@ class KVCache:
         """Bytes set aside for ``capacity`` entries."""
         return self._kv.nbytes
 
-    def _check_room(self, n_rows: int) -> None:
+    def check_room(self, n_rows: int) -> None:
+        """Raise ValueError if ``n_rows`` more entries do not fit."""
         if self._length + n_rows > self.capacity:
             raise ValueError(
                 f"the cache is full: {self._length} of {self.capacity} entries are used and {n_rows} more were "
@@ -153,4 +156,10 @@ def check_rows(config: Config, dtype: np.dtype, layer: int, k: np.ndarray, v: np
         expected = f"[{config.n_kv_heads}, L, {config.d_head}]"
         raise ValueError(f"keys {k.shape} and values {v.shape} do not fit this cache: expected {expected}")
     if not k.dtype == v.dtype == dtype:
-        raise ValueError(f"keys are {k.dtype}, values {v.dtype}, the cache is {dtype}: make them one dtype")
+        raise ValueError(f"keys are {k.dtype}, values {v.dtype}, the cache is {dtype}: give it the model's dtype")
+
+
+def check_kept(n: int, length: int) -> None:
+    """Raise ValueError if a cache of ``length`` entries cannot keep the first ``n``."""
+    if not is_whole(n) or not 0 <= n <= length:
+        raise ValueError(f"cannot keep {n} of {length} entries: give 0 to {length}")

@@ -45,3 +45,8 @@ class Config:
             )
         if self.d_head % 2:
             raise ValueError(f"d_head = {self.d_head} is odd: rotary positions turn pairs, give an even width")
+
+
+def is_whole(value: object) -> bool:
+    """Say whether a value counts something: an integer of Python's or NumPy's, neither a truth value nor a float."""
+    return hasattr(value, "__index__") and not isinstance(value, bool)

@@ -10,6 +10,7 @@ import numpy as np
 
 from .attention import causal_pairs
 from .cache import Cache, KVCache
+from .config import is_whole
 from .model import Model, check_ids, decode_step, forward, prefill
 
 
@@ -124,12 +125,13 @@ def generate(
     ------
     ValueError
         If the prompt is empty, does not fit the context or holds an unknown id, ``max_new_tokens`` < 1, or the cache
-        leaves nothing of the prompt to run.
+        leaves nothing of the prompt to run or has no room for all that may come. Nothing has run then.
     """
     ids = check_request(model, ids, max_new_tokens)
     n_prompt, n_ctx = len(ids), model.config.n_ctx
     if cache is not None:
         _check_held(len(cache), n_prompt, use_cache)
+        cache.check_room(min(n_prompt + max_new_tokens - 1, n_ctx) - len(cache))
     elif use_cache:  # the last token is never fed back, so its key and value need no room
         cache = KVCache(model.config, min(n_prompt + max_new_tokens - 1, n_ctx), model.dtype)
     passes: list[Pass] = []
@@ -151,7 +153,7 @@ def generate(
 
 def check_request(model: Model, ids: Sequence[int], max_new_tokens: int) -> list[int]:
     """Return the prompt as a list of ints, or raise ValueError saying what cannot be generated and why."""
-    if max_new_tokens < 1:
+    if not is_whole(max_new_tokens) or max_new_tokens < 1:
         raise ValueError(f"max_new_tokens = {max_new_tokens}: expected at least 1, the first comes out of prefill")
     ids = check_ids(model.config, ids).tolist()
     if len(ids) > model.config.n_ctx:

@@ -135,13 +135,13 @@ def forward(
     positions = _check_positions(first + np.arange(len(ids)) if positions is None else positions, len(ids))
     if mask is None:
         mask = causal_mask(len(ids), len(ids)) if cache is None else cache.mask(len(ids))  # [n, S]
-    rotation = rotary_angles(model, positions)
     x = model.rounded(model.embedding[ids].astype(model.dtype))  # [n, D]
-    for index, layer in enumerate(model.layers):
-        x = model.rounded(x + _attention_block(model, layer, index, x, rotation, cache, mask, trace))
-        x = model.rounded(x + feed_forward(model, layer, x))
-        if trace is not None:
-            trace.hidden.append(x)
+    try:
+        x = _layers(model, x, rotary_angles(model, positions), cache, mask, trace)
+    except BaseException:
+        if cache is not None:
+            cache.truncate(len(cache))  # what a pass took and did not commit goes back
+        raise
     if logits == "last":
         x = x[-1:]  # [1, D]: only this row chooses the next token
     out = project(model, model.embedding, normed(model, model.norm, x))  # [n, D] @ [D, V] -> [n, V]
@@ -156,6 +156,17 @@ def prefill(model: Model, ids: Sequence[int], cache: Cache) -> np.ndarray:
 def decode_step(model: Model, token: int, cache: Cache) -> np.ndarray:
     """Run one new token against the cache: one query row. Return its logits [V]."""
     return forward(model, [token], cache, logits="last")
+
+
+def _layers(
+    model: Model, x: np.ndarray, rotation: np.ndarray, cache: Cache | None, mask: np.ndarray, trace: Trace | None
+) -> np.ndarray:
+    for index, layer in enumerate(model.layers):
+        x = model.rounded(x + _attention_block(model, layer, index, x, rotation, cache, mask, trace))
+        x = model.rounded(x + feed_forward(model, layer, x))
+        if trace is not None:
+            trace.hidden.append(x)
+    return x
 
 
 def _attention_block(

@@ -1,4 +1,4 @@
-"""Exact attention by another plan: tiles of keys and queries, a softmax corrected as it goes, no n × n array.
+"""Exact attention by another plan: tiles of keys and queries, and never an n × n array.
 
 What crosses the edge between a large slow memory (an accelerator's HBM) and a small fast one is counted, in numbers.
 """
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .attention import AttentionTrace, causal_mask, check_heads
+from .config import is_whole
+from .online_softmax import Partial, merge, partial_softmax
 from .rounding import exact
 
 
@@ -41,63 +43,6 @@ class SlowMemory:
 
 
 @dataclass(frozen=True)
-class Partial:
-    """Attention over some of the keys: enough to go on, or to be merged with the rest.
-
-    Attributes
-    ----------
-    maximum : ndarray, [..., b]
-        Largest score of each row so far, m on the page; ``-inf`` if the row has read nothing.
-    total : ndarray, [..., b]
-        Sum of exp(score - maximum), ℓ on the page.
-    output : ndarray, [..., b, d]
-        Weighted values, as if there were no other keys; 0 if the row has read nothing.
-    """
-
-    maximum: np.ndarray
-    total: np.ndarray
-    output: np.ndarray
-
-    @classmethod
-    def empty(cls, shape: tuple[int, ...], dtype: np.dtype) -> Partial:
-        """Return the partial of rows [..., b, d] that have read nothing."""
-        return cls(np.full(shape[:-1], -np.inf, dtype), np.zeros(shape[:-1], dtype), np.zeros(shape, dtype))
-
-
-def partial_softmax(scores: np.ndarray, v: np.ndarray) -> Partial:
-    """Attend to some keys: scores [..., b, s] (``-inf`` where masked) and their values [..., s, d]."""
-    maximum = scores.max(axis=-1, initial=-np.inf)  # [..., b]
-    powers = np.exp(scores - _finite(maximum)[..., None])  # [..., b, s]
-    total = powers.sum(axis=-1)
-    output = powers @ v / _positive(total)[..., None]  # [..., b, s] @ [..., s, d] -> [..., b, d]
-    return Partial(maximum, total, output)
-
-
-def merge(a: Partial, b: Partial) -> Partial:
-    """Join two partials over different keys of the same rows: exact up to rounding, in any order and grouping.
-
-    Both are brought to the larger maximum; each output counts with its share of the new total (Milakov and
-    Gimelshein 2018; Dao et al. 2022, algorithm 1, lines 11 and 12).
-    """
-    maximum = np.maximum(a.maximum, b.maximum)
-    share_a = a.total * np.exp(a.maximum - _finite(maximum))  # [..., b]
-    share_b = b.total * np.exp(b.maximum - _finite(maximum))
-    total = share_a + share_b
-    both = share_a[..., None] * a.output + share_b[..., None] * b.output  # [..., b, d]
-    return Partial(maximum, total, both / _positive(total)[..., None])
-
-
-def _finite(maximum: np.ndarray) -> np.ndarray:
-    """Replace -inf, which only a row without keys has: exp(-inf - 0) is 0, exp(-inf - -inf) is NaN."""
-    return np.where(np.isneginf(maximum), 0, maximum)
-
-
-def _positive(total: np.ndarray) -> np.ndarray:
-    """Replace 0, which only a row without keys has: its output stays 0."""
-    return np.where(total > 0, total, 1)
-
-
-@dataclass(frozen=True)
 class Tiles:
     """How many query rows and keys are in fast memory at a time.
 
@@ -113,7 +58,8 @@ class Tiles:
     def for_memory(cls, fast: int, d: int, n: int) -> Tiles:
         """Return the tiles of FlashAttention's algorithm 1: ⌈M / 4d⌉ keys, as many query rows but at most d.
 
-        A tile of keys, one of values, one of queries and one of outputs then fit into M numbers, up to the rounding.
+        A tile of keys, one of values, one of queries and one of outputs then fill M numbers, up to the rounding. A tile
+        of scores, at most d times M / 4d numbers, comes on top: the paper counts M up to a constant factor.
 
         Parameters
         ----------
@@ -123,9 +69,14 @@ class Tiles:
             Width of a head.
         n : int
             Positions; no tile is larger.
+
+        Raises
+        ------
+        ValueError
+            If a size is no positive whole number, or not one row of each array fits.
         """
-        if fast < 4 * d:
-            raise ValueError(f"a fast memory of {fast} numbers holds no tile: give at least 4 d = {4 * d}")
+        if not all(map(is_whole, (fast, d, n))) or min(d, n) < 1 or fast < 4 * d:
+            raise ValueError(f"M = {fast} numbers hold no tile of {n} positions of width {d}: give at least 4 d")
         keys = -(-fast // (4 * d))
         return cls(min(keys, d, n), min(keys, n))
 
@@ -187,8 +138,9 @@ def tiled_attention(
     ValueError
         If shapes do not fit together, there are more queries than keys, or a tile is empty or too large.
     """
+    check_heads(q, k, v)
     out = np.empty_like(q)
-    grouped = out.reshape(len(k), -1, *q.shape[1:])  # [h_kv, g, L, d], a view
+    grouped = out.reshape(len(k), len(q) // len(k), *q.shape[1:])  # [h_kv, g, L, d], a view
     for visit in sweep(q, k, v, tiles, slow=slow, outer=outer, skip=skip):
         if visit.partial is not None:
             grouped[:, :, visit.rows] = visit.partial.output
@@ -298,10 +250,10 @@ def tiled_accesses(n: int, d: int, tiles: Tiles, *, outer: str = "keys", skip: b
     if outer == "keys":
         starts = np.arange(0, n, tiles.keys)
         first = starts // tiles.queries * tiles.queries if skip else 0 * starts  # rows before are skipped
-        return 2 * n * d + int((n - first).sum()) * (3 * d + 4)
+        return int(2 * n * d + (n - first).sum() * (3 * d + 4))
     stops = np.minimum(np.arange(0, n, tiles.queries) + tiles.queries, n)
     seen = np.minimum(-(-stops // tiles.keys) * tiles.keys, n) if skip else 0 * stops + n
-    return 2 * n * d + int(seen.sum()) * 2 * d
+    return int(2 * n * d + seen.sum() * 2 * d)
 
 
 def standard_attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, *, slow: SlowMemory | None = None) -> np.ndarray:
@@ -345,7 +297,7 @@ def _check_tiles(tiles: Tiles, n_queries: int, n_keys: int, outer: str) -> None:
     if n_queries > n_keys:
         raise ValueError(f"{n_queries} queries for {n_keys} keys: every query needs at least its own key")
     for what, tile, n in (("query rows", tiles.queries, n_queries), ("keys", tiles.keys, n_keys)):
-        if not 1 <= tile <= n:
+        if not is_whole(tile) or not 1 <= tile <= n:
             raise ValueError(f"a tile of {tile} {what} of {n}: give 1 to {n}")
     if outer not in ("keys", "queries"):
         raise ValueError(f'outer = {outer!r}: expected "keys" or "queries"')

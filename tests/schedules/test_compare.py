@@ -35,7 +35,7 @@ def test_the_work_is_what_the_passes_say(rows):
     assert rows["padded on the left"].work == Work([27], [45 + 6 + 15])
     assert rows["padded on the right"].work == Work([27], [45 + 6 + 15])
     assert rows["packed"].work == Work([17], [45 + 6 + 15])
-    assert rows["prefix cache, second turn"].work.rows == [6, 5]  # of 6, one block of 4 is found
+    assert rows["prefix cache: 6, then all 9 tokens"].work.rows == [6, 5]  # of 6, one block of 4 is found
 
 
 def test_rows_are_counted_as_the_loop_counts_them(toy_model):

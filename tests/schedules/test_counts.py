@@ -39,9 +39,13 @@ def test_one_kv_head_keeps_a_share_of_the_cache(shape):
     assert told["pairs per query head"][0] == told["pairs per query head"][1]
 
 
-def test_a_latent_cache():
-    told = by_quantity(counts.latent_cache("DeepSeek-V2", find_model("DeepSeek-V2").shape, 1))
-    assert told["bytes of cache"] == (2 * 128 * 128 * 60 * 2, (512 + 64) * 60 * 2)
+def test_latent_attention():
+    told = by_quantity(counts.latent_attention("DeepSeek-V2", find_model("DeepSeek-V2").shape, 512, 3))
+    assert told["pairs per query head"] == (6, 6)
+    assert told["bytes of cache"] == (3 * 2 * 128 * 128 * 60 * 2, 3 * (512 + 64) * 60 * 2)
+    down, up = [(5120, 512 + 64)], [(512, 128 * 128), (512, 128 * 128)]
+    flops = [sum(2 * 3 * 60 * a * b for a, b in m) for m in ([(5120, 128 * 128)] * 2, down + up)]
+    assert told["FLOPs of K and V projections"] == tuple(flops)
 
 
 def test_a_batch_against_a_loop_over_its_pairs():
@@ -54,6 +58,7 @@ def test_a_batch_against_a_loop_over_its_pairs():
         ("padding", "pairs of a dense kernel", own, square),
         ("padding", "pairs that the mask allows", own, own),
         ("packing", "pairs that the mask allows", whole, own),
+        ("packing", "pairs of a dense kernel", own, 100),
         ("packing", "rows", 10, 10),
     ]
     assert rows[0].why.startswith("5 rows are pads")
@@ -105,6 +110,25 @@ def test_tensor_parallel_shares_add_up(devices):
 def test_heads_that_cannot_be_shared_out(devices):
     with pytest.raises(ValueError, match=f"over {devices} devices: give a divisor"):
         counts.tensor_parallel(find_model("Llama-3 70B").shape, 10, devices)
+
+
+def test_kv_heads_that_do_not_divide():
+    shape = Shape(12, 1, 12, 6, 4, 16, 8)
+    held = by_quantity(counts.tensor_parallel(shape, 1, 4))["bytes of cache"]
+    assert held == (2 * 2 * 6 * 4 // 4, 2 * 2 * 2 * 4)  # two of six KV heads: no device holds one and a half
+
+
+@pytest.mark.parametrize("chunk", [0, -1, 11, 2.0])
+def test_a_chunk_that_cannot_be_counted(shape, chunk):
+    with pytest.raises(ValueError, match="give 1 to 10"):
+        counts.chunked(shape, 10, chunk)
+
+
+def test_the_busiest_stage_may_be_one_without_the_head():
+    shape = Shape(64, 3, 2, 2, 8, 512, 4, vectors=7 * 64)
+    layer = sum(shape.matrices[part] for part in ("q", "k", "v", "o", "ffn")) // 3 + 2 * 64  # and two norms
+    told = by_quantity(counts.pipeline(shape, 1, 2))
+    assert told["bytes of weights"][1] == 2 * 2 * layer  # two layers weigh more than one and the small head
 
 
 def test_a_pipeline():

@@ -13,7 +13,13 @@ from prefill_decode.attention import attention
 from prefill_decode.cache import KVCache
 from prefill_decode.generate import generate
 from prefill_decode.model import decode_step, forward, prefill
-from prefill_decode.schedules import BlockPool, PagedKVCache
+from prefill_decode.schedules import (
+    BlockPool,
+    PagedKVCache,
+    chunked_prefill,
+    prompt_lookup,
+    speculative_generate,
+)
 
 CONFIG = dataclasses.replace(toy.CONFIG, n_layers=3, n_kv_heads=2, d_head=6)
 DEEP = dataclasses.replace(TOY, config=dataclasses.replace(TOY.config, n_layers=3), layers=(*TOY.layers, TOY.layers[0]))
@@ -126,7 +132,7 @@ def test_a_cache_of_another_configuration_is_refused():
     with pytest.raises(ValueError, match="make one from model"):
         prefill(TOY, [1], PagedKVCache(other, 2, 2, np.float64))
     with pytest.raises(ValueError, match="the cache is float32"):
-        prefill(TOY, [1], PagedKVCache(TOY.config, 2, 2))
+        prefill(TOY, [1], PagedKVCache(TOY.config, 2, 2, np.float32))
 
 
 # blocks
@@ -285,3 +291,44 @@ def test_writing_into_a_shared_block_without_a_copy_shows(monkeypatch):
     twin = cache.fork(2)
     decode_step(TOY, 12, twin)
     assert apart(decode_step(TOY, IDS[3], cache), oracle(IDS[:4])[-1]) > 0.01
+
+
+def test_the_dtype_is_that_of_the_first_keys():
+    cache = PagedKVCache(TOY.config, 2, 4)
+    assert (cache.dtype, cache.nbytes_allocated) == (None, 0)
+    assert apart(forward(TOY, [1, 9, 3, 13, 8], cache), oracle([1, 9, 3, 13, 8])) < SAME
+    assert cache.dtype == np.float64
+
+
+def test_a_request_that_does_not_fit_is_named_before_it_runs():
+    cache = PagedKVCache(TOY.config, 2, 3)
+    with pytest.raises(
+        ValueError, match=r"6 more blocks of 2 positions are needed, 3 of 3 are free.* a pool of 6 blocks"
+    ):
+        generate(TOY, [1, 2, 3], 10, cache=cache)
+    with pytest.raises(ValueError, match="4 more blocks of 2 positions are needed"):
+        chunked_prefill(TOY, [1, 9, 3, 13, 8, 2, 4, 5], 3, cache)
+    with pytest.raises(ValueError, match="5 more blocks of 2 positions are needed"):
+        speculative_generate(TOY, TOY, [1, 2, 3], 7, 2, cache=cache)
+    assert (len(cache), len(cache.pool.free)) == (0, 3)
+
+
+def test_a_pass_that_fails_gives_its_blocks_back():
+    cache = PagedKVCache(TOY.config, 2, 4)
+    with pytest.raises(ValueError, match="the mask is"):
+        forward(TOY, [1] * 7, cache, mask=np.ones((1, 1), bool))
+    assert (cache.table, len(cache.pool.free)) == ((), 4)
+
+
+def test_speculation_on_pages():
+    pool = BlockPool(TOY.config, 3, 8, order=[5, 2, 7, 0, 6, 1, 3, 4])
+    run = speculative_generate(TOY, prompt_lookup, [1, 9, 3], 12, 4, cache=PagedKVCache.on(pool))
+    plain = generate(TOY, [1, 9, 3], 12)
+    assert (run.ids, run.cache_len) == (plain.ids, plain.cache_len)
+
+
+def test_speculation_starts_with_an_empty_cache():
+    cache = PagedKVCache(TOY.config, 2, 8)
+    forward(TOY, [1, 2], cache)
+    with pytest.raises(ValueError, match="the cache holds 2 positions: truncate it to 0"):
+        speculative_generate(TOY, TOY, [1, 2, 3], 4, 2, cache=cache)

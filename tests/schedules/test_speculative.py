@@ -211,3 +211,7 @@ def test_rejected_rows_that_stay_in_the_cache_show(monkeypatch):
 def test_no_token_to_look_up():
     with pytest.raises(ValueError, match="n = 0 tokens to match: expected at least 1"):
         prompt_lookup([1, 2, 1, 2], 3, n=0)
+
+
+def test_a_text_that_repeats_one_token_is_guessed_on():
+    assert prompt_lookup([9] * 10, 4) == [9] * 4

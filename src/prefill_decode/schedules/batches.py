@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..model import Model, check_ids, forward
-from .masks import PAD, Rows, packed_rows, padded_rows
+from .masks import PAD, Rows, check_lengths, packed_rows, padded_rows
 
 PAD_ID = 0  # any token would do: no real row reads a pad
 
@@ -38,16 +38,27 @@ def padded_batch(model: Model, prompts: Sequence[Sequence[int]], side: str) -> l
     An engine holds lines as a dimension, [B, n]; here they are B · n rows whose mask is block-diagonal, so that
     the decoder is the same. Rows and logits are the engine's; its kernels never meet the pairs across lines.
     """
+    prompts = _checked(model, prompts)
     return _one_pass(model, prompts, padded_rows([len(prompt) for prompt in prompts], side))
 
 
 def packed_batch(model: Model, prompts: Sequence[Sequence[int]]) -> list[np.ndarray]:
     """Run prompts end to end in one pass, without pads: parameters, result and errors as in ``padded_batch``."""
+    prompts = _checked(model, prompts)
     return _one_pass(model, prompts, packed_rows([len(prompt) for prompt in prompts]))
 
 
-def _one_pass(model: Model, prompts: Sequence[Sequence[int]], rows: Rows) -> list[np.ndarray]:
+def _checked(model: Model, prompts: Sequence[Sequence[int]]) -> list[np.ndarray]:
+    prompts = [np.asarray(prompt) for prompt in prompts]
+    flat = next((i for i, prompt in enumerate(prompts) if prompt.ndim != 1), None)
+    if flat is not None:
+        raise ValueError(f"prompt {flat} is {prompts[flat]}: expected a sequence of token ids for each prompt")
+    check_lengths([len(prompt) for prompt in prompts])
+    return [check_ids(model.config, prompt) for prompt in prompts]
+
+
+def _one_pass(model: Model, prompts: list[np.ndarray], rows: Rows) -> list[np.ndarray]:
     ids = np.full(len(rows.prompt), PAD_ID)
-    ids[rows.prompt != PAD] = np.concatenate([check_ids(model.config, prompt) for prompt in prompts])
+    ids[rows.prompt != PAD] = np.concatenate(prompts)
     logits = forward(model, ids, positions=rows.positions, mask=rows.mask)  # [n, V]
     return [logits[rows.of(i)] for i in range(len(prompts))]

@@ -10,8 +10,9 @@ import numpy as np
 from ..model import Model, forward
 from ..tiled import Tiles, tiled_kernel
 from .batches import packed_batch, padded_batch
-from .paged import BlockPool, PagedKVCache
+from .paged import PagedKVCache
 from .passes import chunked_prefill, prefill_then_decode
+from .pool import BlockPool
 from .prefix import PrefixCache
 from .speculative import prompt_lookup, speculative_generate
 
@@ -153,13 +154,13 @@ def all_routes(prompts: Sequence[Sequence[int]], *, every_size: bool, new_tokens
         Route("full pass (the oracle)", ["n"], whole(lambda model, text, _: forward(model, text))),
         Route("prefill of 4, then decode", sizes, whole(prefill_then_decode)),
         Route("prefill in chunks of 4", sizes, whole(chunked_prefill)),
-        Route("tiles of 4 × 4", sizes, whole(_in_tiles)),
+        Route("square tiles of 4", sizes, whole(_in_tiles)),
         Route("paged, blocks of 4, shuffled", sizes, whole(_paged)),
         Route("padded on the left", ["left"], batch(lambda model, side: padded_batch(model, prompts, side))),
         Route("padded on the right", ["right"], batch(lambda model, side: padded_batch(model, prompts, side))),
         Route("packed", ["end to end"], batch(lambda model, _: packed_batch(model, prompts))),
-        Route("prefix cache, second turn", sizes, lambda model, size: _second_turn(model, text, size)),
-        Route("speculation, 4 guesses", sizes, lambda model, k: _speculation(model, text, new_tokens, k)),
+        Route(f"prefix cache: {n - 3}, then all {n} tokens", sizes, lambda model, size: _second_turn(model, text, size)),
+        Route(f"speculation: {new_tokens} more tokens", sizes, lambda model, k: _speculation(model, text, new_tokens, k)),
     ]
 
 
@@ -170,10 +171,8 @@ def _shuffled(model: Model, n: int, block_size: int) -> BlockPool:
 
 
 def _paged(model: Model, text: list[int], block_size: int) -> np.ndarray:
-    """Run the first half of a text as prefill and the rest one by one, on a shuffled page table."""
     cache = PagedKVCache.on(_shuffled(model, len(text), block_size))
-    cut = len(text) // 2
-    return np.concatenate([forward(model, text[:cut], cache), *(forward(model, [t], cache) for t in text[cut:])])
+    return prefill_then_decode(model, text, len(text) // 2, cache=cache)
 
 
 def _second_turn(model: Model, text: list[int], block_size: int) -> list[Piece]:

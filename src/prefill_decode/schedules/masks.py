@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..attention import causal_mask
+from ..config import is_whole
 
 PAD = -1
 
@@ -64,7 +65,7 @@ def padded_rows(lengths: Sequence[int], side: str) -> Rows:
 
 def window_mask(n_queries: int, n_keys: int, window: int) -> np.ndarray:
     """Let each query read its own key and the ``window - 1`` before it: bool [n_queries, n_keys]."""
-    if window < 1:
+    if not is_whole(window) or window < 1:
         raise ValueError(f"a window of {window} keys: every query needs its own, give at least 1")
     # what is further back than the window is a causal triangle of its own, moved down by the window
     return causal_mask(n_queries, n_keys) & ~np.tri(n_queries, n_keys, n_keys - n_queries - window, dtype=bool)
@@ -87,9 +88,9 @@ def paged_mask(n_queries: int, n_keys: int, table: Sequence[int], block_size: in
     ValueError
         If the table names a block twice, one that is not there, or too few.
     """
-    if block_size < 1:
+    if not is_whole(block_size) or block_size < 1:
         raise ValueError(f"blocks of {block_size} positions hold nothing: give at least 1")
-    need, table = -(-n_keys // block_size), [int(block) for block in table]
+    need, table = -(-n_keys // block_size), list(table)
     if len(table) < need or len(set(table)) < len(table) or not set(table) <= set(range(n_blocks)):
         raise ValueError(
             f"the page table {table} of {n_keys} positions: name {need} of blocks 0 to {n_blocks - 1}, each once"

@@ -7,83 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from ..attention import causal_mask
-from ..cache import check_rows
-from ..config import Config
-
-
-class BlockPool:
-    """Memory for keys and values in blocks of equal size, handed out one by one to any number of sequences.
-
-    Parameters
-    ----------
-    config : Config
-        Of the model that will fill it.
-    block_size, n_blocks : int
-        Positions in a block, and blocks; at least 1 each.
-    dtype : numpy dtype
-    order : iterable of int, optional
-        The order in which free blocks are handed out; default 0, 1, 2, ...
-
-    Attributes
-    ----------
-    free : list of int
-        Blocks that nobody uses, the next one first.
-    users : list of int
-        How many sequences read each block.
-    """
-
-    def __init__(
-        self,
-        config: Config,
-        block_size: int,
-        n_blocks: int,
-        dtype: type = np.float32,
-        order: Iterable[int] | None = None,
-    ) -> None:
-        if block_size < 1 or n_blocks < 1:
-            raise ValueError(f"{n_blocks} blocks of {block_size} positions hold nothing: give at least 1 of at least 1")
-        self.config = config
-        self.block_size = block_size
-        self.n_blocks = n_blocks
-        self.free = list(range(n_blocks) if order is None else order)
-        if sorted(self.free) != list(range(n_blocks)):
-            raise ValueError(f"the order {self.free} does not name each of {n_blocks} blocks once")
-        self.users = [0] * n_blocks
-        shape = (n_blocks, config.n_layers, 2, config.n_kv_heads, block_size, config.d_head)
-        self.blocks = np.zeros(shape, dtype)  # [block, layer, key or value, h_kv, block_size, d]
-
-    def blocks_for(self, n: int) -> int:
-        """Return how many blocks n positions fill, the last one perhaps not to its end."""
-        return -(-n // self.block_size)
-
-    def take(self, n: int) -> list[int]:
-        """Hand out n blocks, or raise ValueError and hand out none."""
-        if n > len(self.free):
-            least = self.n_blocks + n - len(self.free)
-            raise ValueError(
-                f"{n} more blocks of {self.block_size} positions are needed, {len(self.free)} of {self.n_blocks} are "
-                f"free: truncate a sequence, let a prefix cache forget, or make a pool of {least} blocks"
-            )
-        taken, self.free = self.free[:n], self.free[n:]
-        self.share(taken)
-        return taken
-
-    def share(self, blocks: Iterable[int]) -> None:
-        """Note one more user of each block."""
-        for block in blocks:
-            self.users[block] += 1
-
-    def release(self, blocks: Iterable[int]) -> None:
-        """Note one user less of each block; one without users is free again, the next to be handed out."""
-        for block in blocks:
-            self.users[block] -= 1
-            if self.users[block] == 0:
-                self.free.insert(0, block)
-
-    @property
-    def block_bytes(self) -> int:
-        """Bytes of one block, all layers."""
-        return self.blocks[0].nbytes
+from ..cache import check_kept, check_rows
+from ..config import Config, is_whole
+from .pool import BlockPool
 
 
 class PagedKVCache:
@@ -94,7 +20,8 @@ class PagedKVCache:
     config : Config
     block_size, n_blocks : int
         Of a pool of its own; ``PagedKVCache.on`` takes one that others use too.
-    dtype : numpy dtype
+    dtype : numpy dtype, optional
+        Default: that of the first keys written.
 
     Attributes
     ----------
@@ -108,7 +35,7 @@ class PagedKVCache:
     one array, in the order of positions; a kernel for paged memory reads them where they lie.
     """
 
-    def __init__(self, config: Config, block_size: int, n_blocks: int, dtype: type = np.float32) -> None:
+    def __init__(self, config: Config, block_size: int, n_blocks: int, dtype: type | None = None) -> None:
         self._start(BlockPool(config, block_size, n_blocks, dtype), [], 0)
 
     @classmethod
@@ -120,7 +47,7 @@ class PagedKVCache:
         ValueError
             If the table names a block twice, or one that holds nothing, or does not fit the length.
         """
-        table = list(table)
+        table = [int(block) for block in table]
         _check_table(pool, table, length)
         pool.share(table)
         cache = cls.__new__(cls)
@@ -139,7 +66,7 @@ class PagedKVCache:
         Whoever writes into a shared block first gets a copy of it (copy on write).
         """
         n = len(self) if n is None else n
-        self._check_kept(n)
+        check_kept(n, self._length)
         return PagedKVCache.on(self.pool, self.table[: self.pool.blocks_for(n)], n)
 
     @property
@@ -148,9 +75,9 @@ class PagedKVCache:
         return tuple(self._table)
 
     @property
-    def dtype(self) -> np.dtype:
-        """Dtype of the keys and values."""
-        return self.pool.blocks.dtype
+    def dtype(self) -> np.dtype | None:
+        """Dtype of the keys and values; None before the first are written."""
+        return self.pool.dtype
 
     @property
     def next_position(self) -> int:
@@ -179,7 +106,8 @@ class PagedKVCache:
         ValueError
             If the rows do not fit in shape or dtype, or the pool has too few free blocks. The cache stays as it was.
         """
-        check_rows(self.config, self.dtype, layer, k, v)
+        check_rows(self.config, self.dtype or k.dtype, layer, k, v)
+        self.pool.allocate(k.dtype)
         end = self._length + k.shape[1]
         self._make_room(end)
         new = np.arange(self._length, end)
@@ -195,8 +123,8 @@ class PagedKVCache:
         return self._gathered(layer, self._length)
 
     def truncate(self, n: int) -> None:
-        """Keep the first ``n`` entries; blocks that hold none of them go back to the pool."""
-        self._check_kept(n)
+        """Keep the first ``n`` entries; blocks that hold none of them go back to the pool, all of them with 0."""
+        check_kept(n, self._length)
         kept = self.pool.blocks_for(n)
         self.pool.release(self._table[kept:])
         self._table = self._table[:kept]
@@ -215,11 +143,22 @@ class PagedKVCache:
         """Bytes of the blocks in the table, shared ones included."""
         return len(self._table) * self.pool.block_bytes
 
+    def check_room(self, n_rows: int) -> None:
+        """Raise ValueError, naming the blocks needed, if the pool has too few for ``n_rows`` more entries."""
+        self.pool.check_room(len(self._shared()) + self._missing(self._length + n_rows))
+
+    def _shared(self) -> list[int]:
+        """Return the entries of the table that new rows would be written into and that others read, too."""
+        written = self._length // self.pool.block_size  # the first block that a new row goes to
+        return [i for i in range(written, len(self._table)) if self.pool.users[self._table[i]] > 1]
+
+    def _missing(self, end: int) -> int:
+        return max(0, self.pool.blocks_for(end) - len(self._table))
+
     def _make_room(self, end: int) -> None:
         """Get blocks up to ``end``, and a block of one's own to write into; or raise and change nothing."""
-        written = self._length // self.pool.block_size  # the first block that a new row goes to
-        shared = [i for i in range(written, len(self._table)) if self.pool.users[self._table[i]] > 1]
-        fresh = self.pool.take(len(shared) + max(0, self.pool.blocks_for(end) - len(self._table)))
+        shared = self._shared()
+        fresh = self.pool.take(len(shared) + self._missing(end))
         for i, block in zip(shared, fresh, strict=False):
             self.pool.blocks[block] = self.pool.blocks[self._table[i]]  # copy on write
             self.pool.release([self._table[i]])
@@ -232,10 +171,6 @@ class PagedKVCache:
         keys, values = both.reshape(*both.shape[:2], -1, self.config.d_head)[:, :, :end]  # [h_kv, S, d] each
         return keys, values
 
-    def _check_kept(self, n: int) -> None:
-        if not 0 <= n <= self._length:
-            raise ValueError(f"cannot keep {n} of {self._length} entries: give 0 to {self._length}")
-
 
 def _check_table(pool: BlockPool, table: list[int], length: int) -> None:
     twice = next((block for block in table if table.count(block) > 1), None)
@@ -244,7 +179,7 @@ def _check_table(pool: BlockPool, table: list[int], length: int) -> None:
     empty = next((b for b in table if not (0 <= b < pool.n_blocks and pool.users[b])), None)
     if empty is not None:
         raise ValueError(f"the page table {table} names block {empty}, which holds nothing: give blocks in use")
-    if length < 0:
+    if not is_whole(length) or length < 0:
         raise ValueError(f"a sequence of {length} positions: give 0 or more")
     if pool.blocks_for(length) != len(table):
         need = f"{length} positions in blocks of {pool.block_size} need {pool.blocks_for(length)}"

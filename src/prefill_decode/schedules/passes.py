@@ -8,10 +8,13 @@ import numpy as np
 
 from ..attention import attention, causal_mask
 from ..cache import Cache, KVCache
+from ..config import is_whole
 from ..model import Model, check_ids, feed_forward, forward, normed, project, rotary_angles, rotate
 
 
-def prefill_then_decode(model: Model, ids: Sequence[int], split: int, mask: np.ndarray | None = None) -> np.ndarray:
+def prefill_then_decode(
+    model: Model, ids: Sequence[int], split: int, mask: np.ndarray | None = None, cache: Cache | None = None
+) -> np.ndarray:
     """Run ``split`` tokens as prefill and the rest one by one; return the logits of every position.
 
     Parameters
@@ -22,16 +25,18 @@ def prefill_then_decode(model: Model, ids: Sequence[int], split: int, mask: np.n
         From 1 to n.
     mask : ndarray of bool, [n, n], optional
         Row i is used by the pass that computes position i, cut to the keys that exist by then. Default: causal.
+    cache : Cache, optional
+        Empty, filled; default: one of its own.
 
     Returns
     -------
     ndarray, [n, V]
     """
     n = len(ids)
-    if not 1 <= split <= n:
+    if not is_whole(split) or not 1 <= split <= n:
         raise ValueError(f"split = {split} of {n} tokens: prefill needs at least one, give 1 to {n}")
     mask = np.tri(n, dtype=bool) if mask is None else mask
-    cache = KVCache(model.config, n, model.dtype)
+    cache = KVCache(model.config, n, model.dtype) if cache is None else cache
     rows = [forward(model, ids[:split], cache, mask=mask[:split, :split])]  # [split, V]
     for i in range(split, n):
         rows.append(forward(model, ids[i : i + 1], cache, mask=mask[i : i + 1, : i + 1]))  # [1, V]
@@ -57,13 +62,14 @@ def chunked_prefill(model: Model, ids: Sequence[int], chunk: int, cache: Cache |
     Raises
     ------
     ValueError
-        If the chunk or an id is out of range. Nothing has run then.
+        If the chunk or an id is out of range, or the cache has no room for all of them. Nothing has run then.
     """
     ids = check_ids(model.config, ids)
     n = len(ids)
-    if not 1 <= chunk <= n:
+    if not is_whole(chunk) or not 1 <= chunk <= n:
         raise ValueError(f"a chunk of {chunk} rows for {n} tokens: give 1 to {n}")
     cache = KVCache(model.config, n, model.dtype) if cache is None else cache
+    cache.check_room(n)
     return np.concatenate([forward(model, ids[start : start + chunk], cache) for start in range(0, n, chunk)])
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .paged import BlockPool, PagedKVCache
+from ..config import is_whole
+from .paged import PagedKVCache
+from .pool import BlockPool
 
 
 class PrefixCache:
@@ -68,7 +70,7 @@ class PrefixCache:
 
     def forget(self, n_blocks: int | None = None) -> None:
         """Let go of the ``n_blocks`` least recently used blocks (default: all); sequences that read them keep them."""
-        if n_blocks is not None and n_blocks < 0:
+        if n_blocks is not None and (not is_whole(n_blocks) or n_blocks < 0):
             raise ValueError(f"cannot forget {n_blocks} blocks: give 0 or more, or nothing for all of them")
         for text in list(self._blocks)[:n_blocks]:
             self.pool.release([self._blocks.pop(text)])

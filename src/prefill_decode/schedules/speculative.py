@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 
 from ..attention import causal_pairs
-from ..cache import KVCache
+from ..cache import Cache, KVCache
+from ..config import is_whole
 from ..generate import Generation, Pass, check_request, greedy
 from ..model import Model, forward
 
@@ -22,6 +23,7 @@ def speculative_generate(
     max_new_tokens: int,
     k: int,
     *,
+    cache: Cache | None = None,
     stop_ids: Collection[int] = (),
     on_logits: Callable[[np.ndarray], None] | None = None,
 ) -> Generation:
@@ -43,6 +45,8 @@ def speculative_generate(
         At least 1.
     k : int
         Guesses a pass, at least 1; fewer where the end is nearer, so that nothing overshoots.
+    cache : Cache, optional
+        Empty; default: a ``KVCache``.
     stop_ids : collection of int
         A token of these ends the run; it is the last of ``ids``.
     on_logits : callable, optional
@@ -59,12 +63,11 @@ def speculative_generate(
         If the request does not fit the model, k < 1, the draft has another vocabulary or guesses too many ids.
     """
     ids = check_request(model, ids, max_new_tokens)
-    if k < 1:
+    if not is_whole(k) or k < 1:
         raise ValueError(f"k = {k} guesses a pass: expected at least 1")
-    n_prompt, n_ctx = len(ids), model.config.n_ctx
-    end = n_prompt + max_new_tokens
+    n_prompt, n_ctx, end = len(ids), model.config.n_ctx, len(ids) + max_new_tokens
     guess = _ModelDraft(model, draft, end) if isinstance(draft, Model) else draft
-    cache = KVCache(model.config, min(end - 1, n_ctx), model.dtype)
+    cache = _empty(model, cache, min(end - 1, n_ctx))
     passes: list[Pass] = []
     stopped_by = ""
     while not stopped_by:
@@ -72,24 +75,33 @@ def speculative_generate(
         start = time.perf_counter()
         guesses = _checked(guess(tuple(ids), room), room, model) if room > 0 else []
         rows, record = _verify(model, ids, guesses, cache, start)
-        chosen = [greedy(row) for row in rows]
-        stop = next((i for i, token in enumerate(chosen) if token in stop_ids), None)
-        chosen = chosen if stop is None else chosen[: stop + 1]
+        chosen, stopped = _up_to_stop([greedy(row) for row in rows], stop_ids)
         if on_logits is not None:
             on_logits(rows[: len(chosen)])
         ids += chosen
         passes.append(record)
         cache.truncate(min(len(cache), len(ids) - 1))  # rows of rejected guesses; the newest token was not fed yet
-        if stop is not None:
-            stopped_by = "stop"
-        elif len(ids) == end:
-            stopped_by = "length"
-        elif len(ids) > n_ctx:
-            stopped_by = "context"
+        full = "length" if len(ids) == end else "context" if len(ids) > n_ctx else ""
+        stopped_by = "stop" if stopped else full
     return Generation(n_prompt, ids, passes, len(cache), cache.nbytes, stopped_by)
 
 
-def _verify(model: Model, ids: list[int], guesses: list[int], cache: KVCache, start: float) -> tuple[np.ndarray, Pass]:
+def _empty(model: Model, cache: Cache | None, entries: int) -> Cache:
+    if cache is None:
+        return KVCache(model.config, entries, model.dtype)
+    if len(cache):
+        raise ValueError(f"the cache holds {len(cache)} positions: truncate it to 0, the whole prompt is run")
+    cache.check_room(entries)
+    return cache
+
+
+def _up_to_stop(chosen: list[int], stop_ids: Collection[int]) -> tuple[list[int], bool]:
+    """Cut what comes after a stop token, and say whether there was one."""
+    stop = next((i for i, token in enumerate(chosen) if token in stop_ids), None)
+    return (chosen, False) if stop is None else (chosen[: stop + 1], True)
+
+
+def _verify(model: Model, ids: list[int], guesses: list[int], cache: Cache, start: float) -> tuple[np.ndarray, Pass]:
     """Run what the cache does not hold and the guesses; return the logits [rows, V] that are certain, at least one row.
 
     The newest token's row is certain. The row of a guess is, if the row before it chooses that guess.
@@ -105,16 +117,17 @@ def _verify(model: Model, ids: list[int], guesses: list[int], cache: KVCache, st
 
 
 def _checked(guesses: Sequence[int], k: int, model: Model) -> list[int]:
-    guesses = [int(token) for token in guesses]
+    guesses = list(guesses)
     if len(guesses) > k:
         raise ValueError(f"the draft guessed {len(guesses)} tokens where {k} were asked for: give at most {k}")
-    outside = next((token for token in guesses if not 0 <= token < model.config.vocab_size), None)
+    known = range(model.config.vocab_size)
+    outside = next((token for token in guesses if not is_whole(token) or token not in known), None)
     if outside is not None:
         raise ValueError(
-            f"the draft guessed token {outside}, the model knows 0 to {model.config.vocab_size - 1}: "
+            f"the draft guessed token {outside!r}, the model knows 0 to {len(known) - 1}: "
             "it needs the model's vocabulary"
         )
-    return guesses
+    return [int(token) for token in guesses]
 
 
 class _ModelDraft:
@@ -142,7 +155,7 @@ class _ModelDraft:
 
 
 def prompt_lookup(ids: Sequence[int], k: int, n: int = 2) -> list[int]:
-    """Guess that the text repeats itself: what followed the last n tokens when they last stood there before.
+    """Guess that the text repeats itself: what followed the last n tokens when they stood there before.
 
     Needs no second model; good where an answer quotes its prompt, useless elsewhere.
 
@@ -157,12 +170,21 @@ def prompt_lookup(ids: Sequence[int], k: int, n: int = 2) -> list[int]:
     Returns
     -------
     list of int
-        Up to k ids; none if the n tokens are new.
+        Up to k ids; of several places the latest that k tokens follow, or the one that most follow. None if the n
+        tokens are new.
+
+    Raises
+    ------
+    ValueError
+        If n < 1.
     """
-    if n < 1:
+    if not is_whole(n) or n < 1:
         raise ValueError(f"n = {n} tokens to match: expected at least 1")
-    ids = list(ids)
+    ids = [int(token) for token in ids]
+    best: list[int] = []
     for start in range(len(ids) - n - 1, -1, -1):
         if ids[start : start + n] == ids[-n:]:
-            return ids[start + n : start + n + k]
-    return []
+            best = max(best, ids[start + n : start + n + k], key=len)
+        if len(best) == k:
+            break
+    return best
