@@ -18,7 +18,8 @@ class Table:
     ----------
     columns : sequence of str
     rows : sequence of sequences of str or int
-        As many cells as columns; the first cell of a row names it, neighbours of one name share it.
+        As many cells as columns; the first cell of a row names it. Where neighbours share a name it stands above
+        them, and the second cell names the row.
     caption : str
         One sentence that says what the table shows.
     """
@@ -28,21 +29,15 @@ class Table:
     caption: str
 
     def _repr_html_(self) -> str:
+        groups = [(name, list(rows)) for name, rows in groupby(self.rows, key=lambda row: row[0])]
+        grouped = len(groups) < len(self.rows)
         numbers = [isinstance(cell, int) for cell in self.rows[0]]
-        head = "".join(map(_column, self.columns, numbers))
-        body = "".join(
-            f"<tr>{_group(name, len(cells)) if not i else ''}{''.join(map(_cell, row))}</tr>"
-            for name, cells in self._groups()
-            for i, row in enumerate(cells)
-        )
+        head = "".join(list(map(_column, self.columns, numbers))[grouped:])
+        body = "".join((_band(name, rows) if grouped else _line(rows[0])) for name, rows in groups)
         caption = f"<caption>{escape(self.caption)}</caption>"
-        table = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        table = f"<table>{caption}<thead><tr>{head}</tr></thead>{body}</table>"
         # a narrow screen scrolls it sideways, and the keyboard must reach what scrolls
         return f'<div class="pd-table" tabindex="0" role="group" aria-label="{escape(self.caption)}">{table}</div>'
-
-    def _groups(self) -> list[tuple[str | int, list[Sequence[str | int]]]]:
-        """Return the rows behind each name: neighbours of one name share it."""
-        return [(name, [row[1:] for row in rows]) for name, rows in groupby(self.rows, key=lambda row: row[0])]
 
     def __repr__(self) -> str:
         lines = [list(self.columns), *([_text(cell) for cell in row] for row in self.rows)]
@@ -62,9 +57,15 @@ def _column(name: str, number: bool) -> str:
     return f'<th scope="col"{NUMBER if number else ""}>{escape(name)}</th>'
 
 
-def _group(name: str | int, rows: int) -> str:
-    span = f'scope="rowgroup" rowspan="{rows}"' if rows > 1 else 'scope="row"'
-    return f"<th {span}>{escape(_text(name))}</th>"
+def _band(name: str | int, rows: Sequence[Sequence[str | int]]) -> str:
+    """Return neighbours of one name: the name over the full width, then a line each."""
+    over = f'<tr><th scope="rowgroup" colspan="{len(rows[0]) - 1}">{escape(_text(name))}</th></tr>'
+    return f"<tbody>{over}{''.join(_line(row[1:]) for row in rows)}</tbody>"
+
+
+def _line(row: Sequence[str | int]) -> str:
+    first, *rest = row
+    return f'<tr><th scope="row">{escape(_text(first))}</th>{"".join(map(_cell, rest))}</tr>'
 
 
 def _cell(value: str | int) -> str:

@@ -159,8 +159,12 @@ def all_routes(prompts: Sequence[Sequence[int]], *, every_size: bool, new_tokens
         Route("padded on the left", ["left"], batch(lambda model, side: padded_batch(model, prompts, side))),
         Route("padded on the right", ["right"], batch(lambda model, side: padded_batch(model, prompts, side))),
         Route("packed", ["end to end"], batch(lambda model, _: packed_batch(model, prompts))),
-        Route(f"prefix cache: {n - 3}, then all {n} tokens", sizes, lambda model, size: _second_turn(model, text, size)),
-        Route(f"speculation: {new_tokens} more tokens", sizes, lambda model, k: _speculation(model, text, new_tokens, k)),
+        Route(
+            f"prefix cache: {n - 3}, then all {n} tokens", sizes, lambda model, size: _second_turn(model, text, size)
+        ),
+        Route(
+            f"speculation: {new_tokens} more tokens", sizes, lambda model, k: _speculation(model, text, new_tokens, k)
+        ),
     ]
 
 
