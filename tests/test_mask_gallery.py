@@ -35,10 +35,10 @@ LABELS = {
 COUNTS = {
     "causal": (36, 36, 64, 0),
     "chunks": (36, 36, 3 * 3 + 3 * 6 + 2 * 8, 0),
-    "left-padded": (24, 120, 225, 5),
-    "right-padded": (24, 120, 225, 5),
+    "left-padded": (24, 3 * 15, 3 * 5 * 5, 5),
+    "right-padded": (24, 3 * 15, 3 * 5 * 5, 5),
     "packed": (24, 55, 100, 0),
-    "paged": (36, 36, 96, 0),
+    "paged": (36, 36, 8 * 8, 0),  # the table names 4 of 6 blocks
     "window": (26, 36, 64, 0),
 }
 
@@ -190,6 +190,12 @@ def test_thumbnails_fill_the_cells_that_are_allowed(soup):
             10,
             "One pass: row c1 reads 2 keys, c0 and c1. All 10 rows have run: 24 pairs; n(n+1)/2 of 10 rows says 55.",
         ),
+        (
+            "right-padded",
+            15,
+            "One pass: row 14 is a pad; it runs through all layers and reads nothing. All 15 rows have run: 24 pairs;"
+            " n(n+1)/2 of 3 lines of 5 rows says 45.",
+        ),
         ("paged", 5, "One pass: row a4 reads 5 keys, a0 to a4. 15 pairs so far."),
         ("window", 7, "One pass: row a6 reads 4 keys, a3 to a6. 22 pairs so far."),
     ],
@@ -211,7 +217,7 @@ def test_answers_have_the_numbers_of_their_case(widget):
     assert "10 · 11 / 2 = 55, but the prompts have 15 + 6 + 3 = 24 pairs" in packed["answer"]
     assert "5 of 15 rows" in pad["answer"]
     assert "24 as when packed" in pad["answer"]
-    assert "225 pairs instead of 100" in pad["answer"]
+    assert "3 · 5² = 75 pairs, where the prompts alone take 5² + 3² + 2² = 38." in pad["answer"]
     assert "Rows a4 to a7: page 2 holds a4 and a5 and lies in block 5. They read 1 + 2 + 2 + 2 = 7" in page["answer"]
     assert "3 passes compute 6 + 15 + 15 = 36 pairs" in chunks["answer"]
 
@@ -222,7 +228,9 @@ def test_notes_have_the_numbers_of_their_case(soup):
     assert "6 + 15 + 15 = 36 pairs" in notes["chunks"]
     assert "9 + 18 + 16 pairs" in notes["chunks"]
     for side in ("left", "right"):
-        assert "n(n+1)/2 says 3 · 15 and a dense kernel computes 3 · 5² = 75." in notes[f"{side}-padded"]
+        assert "15 + 6 + 3" in notes[f"{side}-padded"]
+        assert "our decoder lays them end to end in one array of 15 rows" in notes[f"{side}-padded"]
+    assert "only the blocks of the table, 8 × 8 pairs: it never touches free blocks" in notes["paged"]
     assert "15 + 6 + 3 = 24 pairs" in notes["packed"]
     assert "26 pairs instead of 36" in notes["window"]
 
@@ -231,8 +239,11 @@ def test_ledger(soup):
     def lines(name: str) -> list[str]:
         return [cell.get_text().strip() for cell in soup.select(f"[data-mask={name}] .pd-ledger td")]
 
-    assert lines("left-padded") == ["15 of 15 5 are pads", "24 of 24", "120 15 · 16 / 2", "225 15 × 15", "201 89%"]
-    assert lines("chunks") == ["8 of 8 no pads", "36 of 36", "36 8 · 9 / 2", "43 3 × 3 + 3 × 6 + 2 × 8", "7 16%"]
+    padded = ["15 of 15 5 are pads", "24", "45 3 lines of 5 · 6 / 2", "75 3 lines of 5 × 5", "51 68%"]
+    assert lines("left-padded") == lines("right-padded") == padded
+    assert lines("packed") == ["10 of 10 no pads", "24", "55 10 · 11 / 2", "100 10 × 10", "76 76%"]
+    assert lines("chunks") == ["8 of 8 no pads", "36", "36 8 · 9 / 2", "43 3 × 3 + 3 × 6 + 2 × 8", "7 16%"]
+    assert lines("paged") == ["8 of 8 no pads", "36", "36 8 · 9 / 2", "64 8 × 8", "28 44%"]
 
 
 # --- masks of others
@@ -289,6 +300,15 @@ def test_words_of_others_are_text():
         (
             lambda: case_of(passes=[Pass(2, 3), Pass(0, 3)]),
             "pass 2 of 'two' has 0 rows and 3 keys: expected 1 row or more and 1 to 3 keys",
+        ),
+        (
+            lambda: case_of(lines=2),
+            "'two' has 2 lines, a mask [2, 3] and 1 passes: expected one pass, as many keys as rows, and lines of one"
+            " length",
+        ),
+        (
+            lambda: case_of(np.tri(2, dtype=bool), rows=own(0, 2), columns=own(0, 2), bands=[("a", 2)], lines=2),
+            "'two' has pairs between its 2 lines: mask them or give it one line",
         ),
         (lambda: MaskGallery([]), "the gallery has no cases: give at least one MaskCase"),
         (lambda: MaskGallery([case_of(), case_of()]), "cases are called two, two: give each a name of its own"),

@@ -169,7 +169,7 @@ def test_sentences_say_what_happens_with_its_numbers(widget):
         row_tile, key_tile = told["tiles"][step]
         factors = {i: known[i][key_tile][3].lstrip("<") for i in (2 * row_tile, 2 * row_tile + 1)}
         assert f"{told['reads'][step]} reads, {told['writes'][step]} writes so far" in sentences[step]
-        pattern = r"Row (\d+): maximum (\S+) → (\S+), so what it knew is scaled by (less than )?(\S+)\."
+        pattern = r"Row (\d+): maximum (\S+) → (\S+), so what it knew is scaled by (less than )?([\d.]+)[.;]"
         scaled = re.search(pattern, sentences[step])
         if scaled:
             i = int(scaled[1]) - 1
@@ -177,7 +177,30 @@ def test_sentences_say_what_happens_with_its_numbers(widget):
             assert scaled[5] == factors[i] == min(factors.values())
         elif key_tile:
             assert set(factors.values()) == {"1.00"}
-            assert "No row meets a larger score" in sentences[step]
+            assert "No maximum grew: factor 1." in sentences[step]
+
+
+def test_sentences_name_every_row_that_is_scaled():
+    q, k, _ = arrays(12, 4, 7)
+    widget = tile_sweep(arrays=arrays(12, 4, 7), memories=(48,), memory=48, labels=None)
+    told, scores = told_of(widget, 48, "keys"), q[0] @ k[0].T
+    numbers = set()
+    for (row, column), sentence in zip(told["tiles"][1:], told["sentences"][1:], strict=True):
+        rows = range(3 * row, 3 * row + 3)
+        grown = [
+            i + 1
+            for i in rows
+            if column and scores[i, 3 * column : min(3 * column + 3, i + 1)].max() > scores[i, : 3 * column].max()
+        ]
+        scaled = re.search(
+            r"Row (\d+): maximum .*?by (?:less than )?\d\.\d\d(?:; rows? ([\d, and]+) (?:is|are) scaled, too)?\.",
+            sentence,
+        )
+        named = [] if scaled is None else [int(scaled[1]), *map(int, re.findall(r"\d+", scaled[2] or ""))]
+        assert sorted(named) == grown
+        assert ("No maximum grew" in sentence) == (column > 0 and not grown)
+        numbers.add(len(grown))
+    assert numbers >= {0, 1, 2, 3}
 
 
 def test_questions_lead_to_what_they_ask_for(widget):
@@ -185,7 +208,8 @@ def test_questions_lead_to_what_they_ask_for(widget):
     assert loses["set"] == {"memory": 12, "order": "keys", "step": 55}
     total = told_of(widget, 12, "keys")["total"]
     assert "1 key × 1 query, and what a row knows" in loses["answer"]
-    assert f"{total:,} accesses, {ratio(total, 520)} (520)" in loses["answer"]
+    assert f"With keys staying {total:,} accesses, {ratio(total, 520)} (520)" in loses["answer"]
+    assert f"; with queries staying {told_of(widget, 12, 'queries')['total']:,}. " in loses["answer"]
     assert holds["set"]["memory"] == 120
     assert "From M = 109 on, more than 4 d (n − 1), one tile holds all 10 keys" in holds["answer"]
     assert (Tiles.for_memory(108, D, N).keys, Tiles.for_memory(109, D, N).keys) == (9, 10)
@@ -209,7 +233,7 @@ def test_questions_where_nothing_of_the_kind_happens():
     flat = np.zeros((1, 3, 4))
     widget = tile_sweep(arrays=(flat, flat, flat), memories=(64,), memory=64, labels=None)
     loses, holds, skips, larger, _ = (each["answer"] for each in widget.data["questions"])
-    assert loses.startswith("Not here: even with M = 64 it makes")
+    assert loses.startswith("Not here, even with M = 64. With keys staying ")
     assert "one tile holds all 3 keys, and all queries with them." in holds
     assert skips.startswith("None here")
     assert larger.startswith("No row meets a larger score here")
@@ -275,6 +299,20 @@ def test_bars_have_one_scale(widget):
     told, longest = told_of(widget, 24, "keys"), widget.data["longest"]
     numbers = [told["reads"][-1], told["writes"][-1], told["total"], *widget.data["phases"]]
     assert widths == [round(100 * each / longest, 2) for each in numbers]
+
+
+def test_phases_of_standard_attention_name_all_that_they_read_and_write(widget):
+    line = soup_of(widget).select(".pd-line")[1].get_text()
+    phases = "160 (read Q, K, write S) + 200 (read S, write P) + 160 (read P, V, write O)"
+    assert line == f"standard: 520 = {phases}"
+
+
+def test_the_rule_of_a_tile_is_told_once(widget):
+    text = soup_of(widget).get_text()
+    assert (
+        text.count("⌈M/4d⌉ keys; as many query rows, but at most d, so that a tile of scores fits, too. Here d = 3.")
+        == 1
+    )
 
 
 def test_options_name_m_and_its_tile(widget):

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 from cost_page import LIVE, PHONE, load_module, opener
@@ -86,6 +87,20 @@ def test_mounting_changes_nothing_that_is_seen_whichever_case_is_open(open_page,
     assert root_of(still).evaluate(PICTURE) == root_of(mounted).evaluate(PICTURE)
 
 
+def test_without_script_no_control_is_visible_and_no_hole_is_left(open_page, widget):
+    page = open_page(widget, mount=False, head="<script>delete document.documentElement.dataset.mode</script>")
+    assert page.locator("button:visible, input:visible").count() == 0
+    box = "e => { const { top, bottom } = e.getBoundingClientRect(); return [top, bottom]; }"
+    parts = [page.locator(f"{ROOT} {name}").evaluate(box) for name in (".pd-thumbs", SENTENCE, ".pd-stage")]
+    assert all(below[0] - above[1] <= 20 for above, below in pairwise(parts))
+    text = page.locator(SENTENCE).evaluate("""e => {
+      const range = document.createRange();
+      range.selectNodeContents(e);
+      return e.getBoundingClientRect().bottom - range.getBoundingClientRect().bottom;
+    }""")
+    assert text <= 8
+
+
 @pytest.mark.parametrize("width", [360, 1280])
 def test_mounting_and_choosing_move_nothing(open_page, widget, width):
     still, page = (open_page(widget, mount=mount, viewport={"width": width, "height": 900}) for mount in (False, True))
@@ -114,7 +129,8 @@ def test_a_case_is_shown_with_its_numbers_at_every_step(page, widget, name):
         wanted = ["done"] * (step - 1) + ["now"] * (step > 0) + ["future"] * (data["steps"] - step)
         assert runs == wanted
         so_far = page.locator(f"{CHOSEN} [data-so-far]").all_inner_texts()
-        assert so_far == [str(step), str(data["pairs"][step])]
+        rest = f" of {data['allowed']}" if step < data["steps"] else ""
+        assert so_far == [str(step), str(data["pairs"][step]), rest]
         blue = page.locator(f'{CHOSEN} tr:not([data-run="future"]) td[data-state="allowed"]').count()
         assert blue == data["pairs"][step]
 
@@ -219,7 +235,7 @@ def test_every_control_is_reached_by_tab_and_has_a_name(page, widget):
         page.keyboard.press("Tab")
         names.append(page.evaluate("e => (e = document.activeElement).ariaLabel || e.dataset.q || e.innerText"))
     steps = ["First step", "Previous step", "Play", "Next step", "Last step", "Step"]
-    assert names == [*TITLES.values(), *steps, "0", *(each["ask"] for each in widget.data["questions"])]
+    assert names == [*TITLES.values(), *steps, *(each["ask"] for each in widget.data["questions"]), "0"]
 
 
 def test_play_runs_all_rows_and_another_control_stops_it(page):
@@ -341,6 +357,70 @@ def test_print_shows_the_finished_picture(page):
 
 
 # --- reach
+
+# The column of the book and a phone: window, and the width of the column.
+COLUMNS = [({"width": 1280, "height": 800}, 688), (PHONE, 344), ({"width": 1280, "height": 800}, 1264)]
+
+
+def column_of(width: int) -> str:
+    return f"<style>body {{ margin: 8px; max-width: {width}px; }}</style>"
+
+
+@pytest.mark.parametrize(("viewport", "width"), COLUMNS)
+def test_the_height_is_the_same_at_every_step_cell_and_answer(open_page, widget, viewport, width):
+    page = open_page(widget, viewport=viewport, head=column_of(width))
+    assert root_of(page).evaluate("e => e.offsetWidth") == width
+    heights = page.evaluate("""() => {
+      const root = document.querySelector("[data-widget]"), heights = new Set();
+      const tell = (e, event) => {
+        e.dispatchEvent(new Event(event, { bubbles: true }));
+        heights.add(root.offsetHeight);
+      };
+      const range = root.querySelector("input");
+      for (const button of root.querySelectorAll("[data-choose], [data-ask]")) {
+        button.click();
+        heights.add(root.offsetHeight);
+        if (button.dataset.ask) continue;
+        for (const cell of root.querySelectorAll("[data-chosen] td[data-q]")) tell(cell, "pointerover");
+        for (range.value = 0; ; range.value = Number(range.value) + 1) {
+          tell(range, "input");
+          if (range.value === range.max) break;
+        }
+      }
+      return [...heights];
+    }""")
+    assert len(heights) == 1
+
+
+@pytest.mark.parametrize(("viewport", "width"), COLUMNS)
+def test_an_answer_is_on_screen_with_its_button_and_the_controls(open_page, widget, viewport, width):
+    page = open_page(widget, viewport=viewport, head=column_of(width))
+    box = "e => { const { top, bottom } = e.getBoundingClientRect(); return [top, bottom]; }"
+    names = (".pd-thumbs", ".pd-steps", ".pd-questions", SENTENCE, ".pd-stage")
+    parts = [page.locator(f"{ROOT} {name}").evaluate(box) for name in names]
+    assert all(above[1] <= below[0] for above, below in pairwise(parts))
+    assert parts[3][1] - parts[1][0] <= viewport["height"]
+
+
+def test_heads_of_columns_stand_apart_on_a_phone(open_page, widget):
+    page = open_page(widget, viewport=PHONE, head=column_of(344))
+    for title in TITLES.values():
+        button(page, title).click()
+        gaps = page.locator(f"{CHOSEN} .pd-mask thead tr:last-child").evaluate("""row => {
+          const boxes = [...row.querySelectorAll("th")].map(e => {
+            const text = e.ownerDocument.createTreeWalker(e, NodeFilter.SHOW_TEXT), range = document.createRange();
+            let seen = { left: Infinity, right: -Infinity };
+            while (text.nextNode()) {
+              if (getComputedStyle(text.currentNode.parentElement).clipPath !== "none") continue;
+              range.selectNodeContents(text.currentNode);
+              const { left, right } = range.getBoundingClientRect();
+              seen = { left: Math.min(seen.left, left), right: Math.max(seen.right, right) };
+            }
+            return seen;
+          });
+          return boxes.slice(1).map((box, i) => box.left - boxes[i].right);
+        }""")
+        assert min(gaps) >= 3, title
 
 
 @pytest.mark.parametrize("name", TITLES)

@@ -16,6 +16,7 @@ from prefill_decode.widgets.tile_sweep_html import edges
 ROOT = '[data-widget="tile-sweep"]'
 ORDERS = ("keys", "queries")
 SENTENCE = f"{ROOT} .pd-sentence"
+CONTROLS = (".pd-steps", ".pd-choices", ".pd-questions")
 
 
 @pytest.fixture
@@ -105,11 +106,20 @@ def test_mounting_changes_and_moves_nothing(open_page, options, width):
     assert mounted.evaluate(boxes) == drawn.evaluate(boxes)
 
 
-def test_without_script_no_control_is_visible(open_page, widget):
+def test_without_script_no_control_is_visible_and_no_hole_is_left(open_page, widget):
     page = open_page(widget, mount=False, head="<script>delete document.documentElement.dataset.mode</script>")
     assert page.locator("button:visible, input:visible, select:visible").count() == 0
     for picture in (".pd-grid", ".pd-rows", ".pd-accesses", ".pd-sentence"):
         expect(page.locator(picture)).to_be_visible()
+    box = "e => { const { top, bottom } = e.getBoundingClientRect(); return [top, bottom]; }"
+    parts = [page.locator(f"{ROOT} {name}").evaluate(box) for name in (".pd-legend", ".pd-sentence", ".pd-accesses")]
+    assert all(below[0] - above[1] <= 20 for above, below in pairwise(parts))
+    text = page.locator(SENTENCE).evaluate("""e => {
+      const range = document.createRange();
+      range.selectNodeContents(e);
+      return e.getBoundingClientRect().bottom - range.getBoundingClientRect().bottom;
+    }""")
+    assert text <= 8
 
 
 # --- the contract
@@ -355,6 +365,68 @@ def test_print_shows_the_finished_picture(page):
 
 
 # --- reach
+
+# The column of the book and a phone: window, and the width of the column.
+COLUMNS = [({"width": 1280, "height": 800}, 688), (PHONE, 344), ({"width": 1280, "height": 800}, 1264)]
+LARGER_PHONE = ({"width": 412, "height": 915}, 390)
+BOOK = {"arrays": arrays(12, 4, 7), "memories": (16, 32, 48, 64, 192), "memory": 48, "labels": None}
+
+
+def column_of(width: int) -> str:
+    return f"<style>body {{ margin: 8px; max-width: {width}px; }}</style>"
+
+
+@pytest.mark.parametrize("options", [{}, BOOK], ids=["plain", "book"])
+@pytest.mark.parametrize(("viewport", "width"), [*COLUMNS, LARGER_PHONE])
+def test_the_height_is_the_same_at_every_step_and_answer(open_page, options, viewport, width):
+    page = open_page(tile_sweep(**options), viewport=viewport, head=column_of(width))
+    assert page.locator(ROOT).evaluate("e => e.offsetWidth") == width
+    heights = page.evaluate("""() => {
+      const root = document.querySelector("[data-widget]"), heights = new Set();
+      const tell = (e) => { e.dispatchEvent(new Event("input", { bubbles: true })); heights.add(root.offsetHeight); };
+      const [memory, order] = root.querySelectorAll("select"), range = root.querySelector("input");
+      for (const size of memory.options) for (const way of order.options) {
+        [memory.value, order.value] = [size.value, way.value];
+        tell(order);
+        for (range.value = 0; ; range.value = Number(range.value) + 1) {
+          tell(range);
+          if (range.value === range.max) break;
+        }
+      }
+      for (const button of root.querySelectorAll("[data-ask]")) { button.click(); heights.add(root.offsetHeight); }
+      return [...heights];
+    }""")
+    assert len(heights) == 1
+
+
+@pytest.mark.parametrize(("viewport", "width"), COLUMNS)
+def test_an_answer_is_on_screen_with_its_button_and_the_controls(open_page, viewport, width):
+    page = open_page(tile_sweep(**BOOK), viewport=viewport, head=column_of(width))
+    box = "e => { const { top, bottom } = e.getBoundingClientRect(); return [top, bottom]; }"
+    parts = [page.locator(f"{ROOT} {part}").evaluate(box) for part in (".pd-grid", *CONTROLS, ".pd-sentence")]
+    assert all(above[1] <= below[0] for above, below in pairwise(parts))
+    assert parts[-1][1] - parts[1][0] <= viewport["height"]
+
+
+def test_on_a_phone_the_label_of_a_row_says_what_is_final(open_page):
+    page = open_page(tile_sweep(**BOOK), viewport=PHONE, head=column_of(344))
+    expect(page.locator(f"{ROOT} .pd-rows td:last-child").first).to_be_hidden()
+    marks = "all => all.map(e => getComputedStyle(e, '::after').content)"
+    rows = page.locator(f"{ROOT} .pd-rows tbody th")
+    assert rows.evaluate_all(marks) == ['"✓"'] * 12
+    go_to(page, 1)
+    assert rows.evaluate_all(marks) == ['"✓"'] * 3 + ["none"] * 9
+    go_to(page, 10)
+    gaps = page.locator(f"{ROOT} .pd-rows tbody tr").evaluate_all("""rows => rows.flatMap(row => {
+      const boxes = [...row.querySelectorAll("td")].filter(e => e.textContent && e.offsetWidth).map(e => {
+        const range = document.createRange();
+        range.selectNodeContents(e);
+        return range.getBoundingClientRect();
+      });
+      return boxes.slice(1).map((box, i) => box.left - boxes[i].right);
+    })""")
+    assert min(gaps) >= 4
+
 
 MOST = {"arrays": arrays(16, 4, 1), "memories": (16, 64, 256), "memory": 64, "labels": None}
 

@@ -2,7 +2,7 @@
 
 import html
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 ROOT_CLASS = "tex2jax_ignore mathjax_ignore"  # MathJax keeps away from what may look like a formula
 
@@ -23,6 +23,14 @@ def root(name: str, label: str, attributes: Mapping[str, str], traits: dict | No
 def _script(traits: dict) -> str:
     text = json.dumps(traits, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return f'<script type="application/json">{text}</script>'
+
+
+def room(texts: Iterable[str]) -> str:
+    """Return an attribute that keeps room for any of these texts, set unseen below the one that is shown.
+
+    It is the longest and a word more, since a shorter one may break its lines worse.
+    """
+    return f' data-room="{html.escape(max(texts, key=len))} {"x" * 12}"'
 
 
 def text(tag: str, name: str, texts: Mapping[str, str], css: str = "", more: str = "") -> str:

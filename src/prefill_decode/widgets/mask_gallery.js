@@ -84,14 +84,14 @@ class GalleryView {
     if (name !== this.name) this.choose(name);
     this.step = Math.min(step, shown.steps);
     this.part.rows.forEach((row, i) => this.set(row, "run", stateOf(i, this.step)));
-    const soFar = { rows: this.step, pairs: shown.pairs[this.step] };
-    for (const element of this.part.soFar) element.textContent = soFar[element.dataset.soFar];
+    const soFar = { rows: this.step, pairs: shown.pairs[this.step], rest: this.step < shown.steps ? ` of ${shown.allowed}` : "" };
+    for (const element of this.part.soFar) this.write(element, soFar[element.dataset.soFar]);
     this.set(this.root, "step", this.step);
     this.set(this.root, "pairs", soFar.pairs);
     this.range.value = this.step;
     this.range.setAttribute("aria-valuetext", `${this.step} of ${shown.steps} rows`);
     this.count.textContent = `${this.step} / ${shown.steps}`;
-    this.say(shown.sentences[this.step]);
+    this.write(this.sentence, shown.sentences[this.step]);
   }
 
   choose(name) {
@@ -109,8 +109,8 @@ class GalleryView {
     if (element.dataset[name] !== String(value)) element.dataset[name] = value;
   }
 
-  say(sentence) {
-    if (this.sentence.textContent !== sentence) this.sentence.textContent = sentence;
+  write(element, text) {
+    if (element.textContent !== String(text)) element.textContent = text;
   }
 
   /** Say why the row of a cell may read its key. */
@@ -139,7 +139,7 @@ class GalleryView {
   answer({ case: name, answer, cell: [q, k] }, button) {
     this.user(name, this.data.cases[name].steps);
     this.explain(this.cellAt(q, k));
-    this.say(answer);
+    this.write(this.sentence, answer);
     this.markAsked(button);
   }
 

@@ -52,6 +52,8 @@ class MaskCase:
         One after the other, L rows in all; a single pass over all keys without it.
     window : int, optional
         How many keys a row may read, its own and the newest; all without it.
+    lines : int
+        How many lines of one length the rows are; an engine holds them as a dimension and meets no pair between them.
 
     Raises
     ------
@@ -68,6 +70,7 @@ class MaskCase:
     note: str
     passes: Sequence[Pass] = ()
     window: int | None = None
+    lines: int = 1
 
     def __post_init__(self) -> None:
         if self.mask.ndim != 2 or self.mask.dtype != bool or not self.mask.size:
@@ -86,6 +89,7 @@ class MaskCase:
             if given != expected:
                 raise ValueError(f"{self.name!r} has {given} {what}: expected {expected}, as its mask has")
         self._check_passes()
+        self._check_lines()
 
     def _check_passes(self) -> None:
         for number, (start, each) in enumerate(zip(self.starts, self.passes, strict=True), 1):
@@ -96,6 +100,24 @@ class MaskCase:
                 raise ValueError(
                     f"pass {number} of {self.name!r} reads beyond its {each.keys} keys: give it more or mask them"
                 )
+
+    def _check_lines(self) -> None:
+        n_rows, n_keys = self.mask.shape
+        if self.lines == 1:
+            return
+        if self.lines < 1 or n_rows != n_keys or n_rows % self.lines or len(self.passes) > 1:
+            raise ValueError(
+                f"{self.name!r} has {self.lines} lines, a mask [{n_rows}, {n_keys}] and {len(self.passes)} passes:"
+                " expected one pass, as many keys as rows, and lines of one length"
+            )
+        line = np.arange(n_rows) // self.line_rows
+        if self.mask[line[:, None] != line].any():
+            raise ValueError(f"{self.name!r} has pairs between its {self.lines} lines: mask them or give it one line")
+
+    @property
+    def line_rows(self) -> int:
+        """Rows of one line."""
+        return len(self.rows) // self.lines
 
     @property
     def starts(self) -> list[int]:
@@ -113,13 +135,27 @@ class MaskCase:
 
     @property
     def formula(self) -> int:
-        """What n(n+1)/2 says, n being the rows of the array."""
-        return len(self.rows) * (len(self.rows) + 1) // 2
+        """What n(n+1)/2 says for all lines, n being the rows of one."""
+        return self.lines * self.line_rows * (self.line_rows + 1) // 2
 
     @property
     def dense(self) -> int:
-        """Pairs that a dense kernel computes: in each pass every row with every key that is there."""
-        return sum(each.rows * each.keys for each in self.passes)
+        """Pairs that a dense kernel computes: in each pass every row of a line with every key of it that is there.
+
+        Blocks of others and free ones are in no page table, so it never touches them.
+        """
+        return sum(rows * keys for rows, keys in self._squares) * self.lines
+
+    @property
+    def dense_how(self) -> str:
+        """These pairs for one line, as a sum over passes."""
+        return " + ".join(f"{rows} × {keys}" for rows, keys in self._squares)
+
+    @property
+    def _squares(self) -> list[tuple[int, int]]:
+        """Rows and keys of one line, for each pass."""
+        used = [not self._unused(k) for k in range(self.mask.shape[1])]
+        return [(each.rows // self.lines, sum(used[: each.keys]) // self.lines) for each in self.passes]
 
     @property
     def wasted_rows(self) -> int:

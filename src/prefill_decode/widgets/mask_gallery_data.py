@@ -97,7 +97,10 @@ def step_sentence(case: MaskCase, step: int) -> str:
     pairs = int(case.mask[:step].sum())
     end = f"{pairs} pair{'s' * (pairs != 1)} so far."
     if step == n_rows:
-        end = f"All {n_rows} rows have run: {pairs} pairs; n(n+1)/2 of {n_rows} rows says {case.formula}."
+        lines = f"{case.lines} lines of " * (case.lines > 1)
+        end = (
+            f"All {n_rows} rows have run: {pairs} pairs; n(n+1)/2 of {lines}{case.line_rows} rows says {case.formula}."
+        )
     return f"{_pass(case, step - 1)}{_row(case, step - 1)}. {end}"
 
 

@@ -49,11 +49,12 @@ def _padded(side: str) -> MaskCase:
     order = " Within a line, causal order alone hides them." if side == "right" else ""
     note = (
         f"{pads} pads: rows that run, columns that nobody reads.{order} Pairs are those of the prompts,"
-        f" {_sum(TRIANGLES)}. Line by line, n(n+1)/2 says {lines} · {causal_pairs(longest, longest)} and a dense kernel"
-        f" computes {lines} · {longest}² = {lines * longest**2}."
+        f" {_sum(TRIANGLES)}. Engines hold lines as a dimension and count line by line; our decoder lays them end to"
+        f" end in one array of {lines * longest} rows."
     )
     bands = [(f"line {LETTERS[i]}", longest) for i in range(lines)]
-    return MaskCase(f"{side}-padded", f"{side.title()}-padded", rows.mask, _places(rows), _places(rows), bands, note)
+    name, title = f"{side}-padded", f"{side.title()}-padded"
+    return MaskCase(name, title, rows.mask, _places(rows), _places(rows), bands, note, lines=lines)
 
 
 def _packed() -> MaskCase:
@@ -74,7 +75,8 @@ def _paged() -> MaskCase:
     bands = [(heading, BLOCK) for heading, _ in blocks]
     note = (
         f"Columns are blocks 0 to {BLOCKS - 1} of memory. Pages only move them: the same {causal_pairs(N, N)} pairs,"
-        f" read through the page table. A kernel that follows the table computes {N} × {N} pairs."
+        f" read through the page table. A kernel for pages reads only the blocks of the table, {N} × {N} pairs: it"
+        " never touches free blocks and those of others."
     )
     mask = paged_mask(N, N, TABLE, BLOCK, BLOCKS)
     return MaskCase("paged", "Paged", mask, own(0, N), columns, bands, note)
@@ -118,8 +120,9 @@ def standard_questions() -> list[Question]:
             "What does a pad cost?",
             "left-padded",
             f"A row through all layers: {padded.wasted_rows} of {len(padded.rows)} rows compute what nobody reads. No"
-            f" pair is added, {padded.allowed} as when packed; but a dense kernel computes {padded.dense} pairs"
-            f" instead of {packed.dense}.",
+            f" pair is added, {padded.allowed} as when packed; but a dense kernel computes {padded.lines} ·"
+            f" {max(LENGTHS)}² = {padded.dense} pairs, where the prompts alone take"
+            f" {_sum(f'{length}²' for length in LENGTHS)} = {sum(length**2 for length in LENGTHS)}.",
             (7, 5),
         ),
         Question(

@@ -5,13 +5,14 @@ from collections.abc import Mapping
 
 from prefill_decode.schedules.masks import PAD
 from prefill_decode.widgets.attention_grid_panels import step_controls
-from prefill_decode.widgets.elements import POLITE, questions, root
-from prefill_decode.widgets.mask_gallery_cases import MaskCase
+from prefill_decode.widgets.elements import POLITE, questions, room, root
+from prefill_decode.widgets.mask_gallery_cases import MaskCase, Place
 from prefill_decode.widgets.mask_gallery_thumbnail import thumbnail
 from prefill_decode.widgets.page_only import for_page, page_only
 from prefill_decode.widgets.quantities import count
 
 LABEL = "Gallery of attention masks"
+MANY = 12  # columns; more are too narrow on a phone for a letter and a digit
 HINT = "Point at a cell, tap it, or go there with Tab and arrow keys: it says why its row may read its key."
 MARKS = {"allowed": "1", "masked": "", "pad": "–", "unused": "/"}  # for readers without styles
 LEGEND = {
@@ -31,17 +32,25 @@ def picture(cases: Mapping[str, MaskCase], data: dict, chosen: str, *, with_data
     attributes |= {name: shown[name] for name in ("allowed", "dense", "formula")} | {"wasted-rows": shown["wastedRows"]}
     asked = {str(i): html.escape(each["ask"]) for i, each in enumerate(data["questions"])}
     tried = f'<div class="pd-questions" hidden>{page_only(questions(asked))}</div>' if asked else ""
+    reason = f"<p{POLITE}{room([HINT, *data['reasons']])}>{HINT}</p>"
     body = (
         '<p class="pd-heading"><b>Who may read whom:</b> a row is a query, a column is a key, all to one scale</p>'
         f'<div class="pd-thumbs">{"".join(_choice(case, chosen) for case in cases.values())}</div>'
         f'<div class="pd-steps" hidden>{page_only(step_controls({"steps": steps}))}</div>'
-        f'<p class="pd-sentence"{POLITE}>{html.escape(shown["sentences"][-1], quote=False)}</p>'
+        f'{tried}<p class="pd-sentence"{POLITE}{room(_said(data))}>'
+        f"{html.escape(shown['sentences'][-1], quote=False)}</p>"
         f'<div class="pd-stage">{"".join(_shown(case, chosen) for case in cases.values())}</div>'
-        f'<div class="pd-cell-line" hidden>{page_only(f"<p{POLITE}>{HINT}</p>")}</div>{tried}'
+        f'<div class="pd-cell-line" hidden>{page_only(reason)}</div>'
     )
     traits = {"data": data, "case": chosen, "step": steps} if with_data else None
     markup = root("mask-gallery", LABEL, {name: str(value) for name, value in attributes.items()}, traits, body)
     return markup if with_data else for_page(markup)
+
+
+def _said(data: dict) -> list[str]:
+    """Return all that the sentence may say."""
+    steps = [sentence for case in data["cases"].values() for sentence in case["sentences"]]
+    return steps + [each["answer"] for each in data["questions"]]
 
 
 def _choice(case: MaskCase, chosen: str) -> str:
@@ -73,13 +82,19 @@ def _table(case: MaskCase) -> str:
     title = html.escape(case.title)
     bands = "".join(f'<th scope="colgroup" colspan="{span}">{html.escape(name)}</th>' for name, span in case.bands)
     groups = "".join(f'<colgroup span="{span}"></colgroup>' for _, span in case.bands)
-    labels = "".join(_head("col", place.label, place.prompt == PAD) for place in case.columns)
+    labels = "".join(_head("col", _heading(place), place.prompt == PAD) for place in case.columns)
+    many = " data-many" * (n_keys > MANY)
     return (
-        f'<table class="pd-mask" style="--pd-keys:{n_keys};--pd-rows:{n_rows}"><caption>{title}: {n_rows} rows,'
+        f'<table class="pd-mask"{many} style="--pd-keys:{n_keys};--pd-rows:{n_rows}"><caption>{title}: {n_rows} rows,'
         f' {n_keys} keys</caption><colgroup><col class="pd-pass"><col class="pd-label"></colgroup>{groups}'
         f'<colgroup><col class="pd-read"></colgroup><thead><tr><td colspan="2"></td>{bands}<td></td></tr>'
         f'<tr><td colspan="2"></td>{labels}<th scope="col">keys</th></tr></thead>{_passes(case)}</table>'
     )
+
+
+def _heading(place: Place) -> str:
+    """Return a label whose letter, which the band above has, too, may go where columns are narrow."""
+    return f"<span>{place.label[0]}</span>{place.label[1:]}" if place.prompt >= 0 else place.label
 
 
 def _head(scope: str, label: str, is_pad: bool) -> str:
@@ -134,18 +149,20 @@ def _legend(case: MaskCase) -> str:
 
 
 def _ledger(case: MaskCase) -> str:
-    n, vain = len(case.rows), case.dense - case.allowed
+    vain = case.dense - case.allowed
     pads = f"{case.wasted_rows} are pads" if case.wasted_rows else "no pads"
-    dense = " + ".join(f"{each.rows} × {each.keys}" for each in case.passes)
+    lines = f"{case.lines} lines of " * (case.lines > 1)
+    formula, dense = (lines + how for how in (f"{case.line_rows} · {case.line_rows + 1} / 2", case.dense_how))
     most = max(case.dense, case.formula)
-    lines = (
+    n, pairs = len(case.rows), f'<b data-so-far="pairs">{case.allowed}</b><span data-so-far="rest"></span>'
+    entries = (
         ("Rows run", f'<b data-so-far="rows">{n}</b> of {n}', pads, None),
-        ("Pairs allowed", f'<b data-so-far="pairs">{case.allowed}</b> of {case.allowed}', "", case.allowed),
-        ("n(n+1)/2 says", f"<b>{count(case.formula)}</b>", f"{n} · {n + 1} / 2", case.formula),
+        ("Pairs allowed", pairs, "", case.allowed),
+        ("n(n+1)/2 says", f"<b>{count(case.formula)}</b>", formula, case.formula),
         ("A dense kernel computes", f"<b>{count(case.dense)}</b>", dense, case.dense),
         ("Of these in vain", f"<b>{count(vain)}</b>", f"{100 * vain / case.dense:.0f}%", None),
     )
-    return f'<table class="pd-ledger"><tbody>{"".join(_line(*line, most) for line in lines)}</tbody></table>'
+    return f'<table class="pd-ledger"><tbody>{"".join(_line(*each, most) for each in entries)}</tbody></table>'
 
 
 def _line(title: str, value: str, how: str, size: int | None, most: int) -> str:

@@ -14,6 +14,7 @@ from prefill_decode.widgets.tile_sweep_steps import (
     Known,
     Step,
     known_of,
+    scaled_in,
     steps_of,
     strongest_in,
     strongest_of,
@@ -21,8 +22,8 @@ from prefill_decode.widgets.tile_sweep_steps import (
 from prefill_decode.widgets.tile_sweep_words import decimals, end, ends, option, questions, ratio, start, visit_sentence
 
 ORDERS = {
-    "keys": "keys stay, queries pass (FlashAttention 1)",
-    "queries": "queries stay, keys pass (FlashAttention 2)",
+    "keys": "keys stay (FlashAttention 1)",
+    "queries": "queries stay (FlashAttention 2)",
 }
 MOST_ROWS, MOST_WIDTH, MOST_MEMORIES = 16, 4, 8  # what is drawn stays legible on a phone
 SIZE = 10  # of scores and values: one digit and two decimals fit a cell
@@ -55,7 +56,11 @@ def sweep_data(
         "labels": None if labels is None else _checked_labels(labels, n),
         "scores": [[decimals(scores[i, j]) for j in range(i + 1)] for i in range(n)],
         "standard": standard,
-        "phases": [2 * n * d + n * n, 2 * n * n, n * n + 2 * n * d],  # write S; read S, write P; read P
+        "phases": [
+            2 * n * d + n * n,
+            2 * n * n,
+            n * n + 2 * n * d,
+        ],  # read Q, K, write S; read S, write P; read P, V, write O
         "longest": longest,
         "memories": chosen,
         "ends": {order: ends(chosen, order) for order in ORDERS},
@@ -102,7 +107,7 @@ def _order(steps: Sequence[Step], known: Known, tiles: Tiles, shape: tuple[int, 
         "end": end(total, whole, standard),
         "sentences": [start(n, standard)]
         + [
-            visit_sentence(step, strongest_in(step, known, number), known, len(steps), standard)
+            visit_sentence(step, strongest_in(step, known, number), known, scaled_in(step, known), len(steps), standard)
             for number, step in enumerate(steps, 1)
         ],
     }

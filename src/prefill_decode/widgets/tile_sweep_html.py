@@ -3,7 +3,7 @@
 import html
 
 from prefill_decode.widgets.attention_grid_panels import step_controls, token
-from prefill_decode.widgets.elements import POLITE, UNSEEN, questions, root, select, text
+from prefill_decode.widgets.elements import POLITE, UNSEEN, questions, room, root, select, text
 from prefill_decode.widgets.page_only import page_only
 from prefill_decode.widgets.quantities import count, percent
 from prefill_decode.widgets.tile_sweep_data import ORDERS, memory_of
@@ -12,7 +12,8 @@ NOTE = (
     "× is exp(old m − new m): the old sum ℓ, and with it the weight of the old output, is scaled by it. "
     "✓ is final: all keys of the row were read."
 )
-PHASES = ("write S", "read S, write P", "read P")
+TILE_RULE = "A tile: ⌈M/4d⌉ keys; as many query rows, but at most d, so that a tile of scores fits, too. Here d = {d}."
+PHASES = ("read Q, K, write S", "read S, write P", "read P, V, write O")
 
 
 def picture(data: dict, memory: int, order: str, *, with_data: bool) -> str:
@@ -30,12 +31,21 @@ def picture(data: dict, memory: int, order: str, *, with_data: bool) -> str:
         f'<div class="pd-scene"><div class="pd-main">{_grid(data, chosen, told)}{LEGEND}</div>'
         f'<div class="pd-side">{_rows(data, chosen, told)}<p class="pd-note">{NOTE}</p></div>'
         f'<div class="pd-now"><div class="pd-steps" hidden>{page_only(step_controls(told))}</div>'
-        f'<p class="pd-sentence"{POLITE}>{told["sentences"][-1]}</p></div>'
-        f"{_accesses(data, told, data['ends'][order])}</div>"
         f'<div class="pd-choices" hidden>{page_only(_choices(data, memory, order))}</div>'
         f'<div class="pd-questions" hidden>{page_only(_questions(data))}</div>'
+        f'<p class="pd-sentence"{POLITE}{room(_sentences(data))}>{told["sentences"][-1]}</p></div>'
+        f"{_accesses(data, told, data['ends'][order])}</div>"
     )
     return root("tile-sweep", "Attention tile by tile", attributes, traits, body)
+
+
+def _sentences(data: dict) -> list[str]:
+    steps = [text for told in _choices_of(data) for text in told["sentences"]]
+    return steps + [each["answer"] for each in data["questions"]]
+
+
+def _choices_of(data: dict) -> list[dict]:
+    return [told for memory in data["memories"] for told in memory["orders"].values()]
 
 
 LEGEND = (
@@ -118,7 +128,9 @@ def _accesses(data: dict, told: dict, ends: str) -> str:
         f'<p class="pd-line"><b>tiled, so far: {text("span", "accesses", texts)}</b> ='
         f" {text('span', 'reads', texts)} reads + {text('span', 'writes', texts)} writes</p>{_tiled_bar(data, told)}"
         f'<p class="pd-line"><b>standard: {count(data["standard"])}</b> = {_phases(data)}</p>{_standard_bar(data)}'
-        f"{text('p', 'end', texts, 'pd-end')}{text('p', 'ends', texts, 'pd-note')}</div>"
+        f"{text('p', 'end', texts, 'pd-end', room(each['end'] for each in _choices_of(data)))}"
+        f"{text('p', 'ends', texts, 'pd-note', room(data['ends'].values()))}"
+        f'<p class="pd-note">{TILE_RULE.format(d=data["d"])}</p></div>'
     )
 
 

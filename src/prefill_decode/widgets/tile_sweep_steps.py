@@ -117,6 +117,12 @@ def known_of(steps: Sequence[Step], n: int) -> Known:
     return Known(texts, factors)
 
 
+def scaled_in(step: Step, known: Known) -> list[int]:
+    """Return the rows whose maximum grows in a step: what they knew is scaled."""
+    before = step.keys_before
+    return [i for i in step.reading if known.factors[i][before] < 1] if before else []
+
+
 def strongest_in(step: Step, known: Known, number: int) -> Correction:
     """Return the strongest correction of a step; its factor is 1 where nothing is scaled."""
     before = step.keys_before

@@ -71,12 +71,14 @@ def start(n: int, standard: int) -> str:
     )
 
 
-def visit_sentence(step: Step, strongest: Correction, known: Known, steps: int, standard: int) -> str:
-    """Return what a step does to its rows, and what has crossed the edge of fast memory so far."""
+def visit_sentence(
+    step: Step, strongest: Correction, known: Known, scaled: Sequence[int], steps: int, standard: int
+) -> str:
+    """Return what a step does to its rows, some of them scaled, and what has crossed the edge of fast memory so far."""
     one, skipped, final = step.rows.stop - step.rows.start == 1, len(step.skipped), step.final
     return (
         f"Step {strongest.step} of {steps}: {span('queries', step.rows)} meet{'s' * one} {span('keys', step.keys)}."
-        f" {_corrected(step, strongest, known)}"
+        f" {_corrected(step, strongest, known, scaled)}"
         + (f" {span('rows', final).capitalize()} {'is' if len(final) == 1 else 'are'} final." if final else "")
         + (f" {counted(skipped, 'tile')} of later keys {'is' if skipped == 1 else 'are'} skipped." if skipped else "")
         + f" {counted(step.reads, 'read')}, {counted(step.writes, 'write')} so far; standard attention makes"
@@ -84,13 +86,22 @@ def visit_sentence(step: Step, strongest: Correction, known: Known, steps: int, 
     )
 
 
-def _corrected(step: Step, strongest: Correction, known: Known) -> str:
+def _corrected(step: Step, strongest: Correction, known: Known, scaled: Sequence[int]) -> str:
     if not step.keys_before:
         return f"The first keys of {span('rows', step.rows)}: nothing to correct."
     if strongest.factor == 1:
-        return "No row meets a larger score: all factors are 1.00."
+        return "No maximum grew: factor 1."
     old, new, factor = _grown(strongest, known.texts)
-    return f"Row {strongest.row + 1}: maximum {old} → {new}, so what it knew is scaled by {factor}."
+    others = _others([i for i in scaled if i != strongest.row])
+    return f"Row {strongest.row + 1}: maximum {old} → {new}, so what it knew is scaled by {factor}{others}."
+
+
+def _others(rows: Sequence[int]) -> str:
+    """Name the other rows that a step scales."""
+    if not rows:
+        return ""
+    *before, last = (str(i + 1) for i in rows)
+    return f"; rows {', '.join(before)} and {last} are scaled, too" if before else f"; row {last} is scaled, too"
 
 
 def _grown(correction: Correction, texts: list) -> tuple[str, str, str]:
@@ -117,16 +128,18 @@ def _question(ask: str, memory: dict, answer: str, order: str = "keys", step: in
 
 def _loses(data: dict) -> dict:
     small, standard = data["memories"][0], data["standard"]
-    told = small["orders"]["keys"]
+    told, other = small["orders"]["keys"], small["orders"]["queries"]
+    by_order = f"With keys staying {count(told['total'])} accesses, {told['ratio']}"
+    turned = f"with queries staying {count(other['total'])}."
     if told["total"] <= standard:
-        answer = f"Not here: even with M = {small['m']} it makes {count(told['total'])} accesses, {told['ratio']}."
+        answer = f"Not here, even with M = {small['m']}. {by_order}; {turned}"
     else:
         tile = _tile(small["keys"], small["queries"])
         won = [each["m"] for each in data["memories"] if each["orders"]["keys"]["total"] < standard]
         answer = (
             f"When tiles are small: M = {small['m']} holds {tile}, and what a row knows goes out and comes back"
-            f" for every tile of keys. {count(told['total'])} accesses, {told['ratio']} ({count(standard)})."
-            + (f" From M = {won[0]} on it makes fewer, helped by the tiles that it skips." if won else "")
+            f" for every tile of keys. {by_order} ({count(standard)}); {turned}"
+            + (f" From M = {won[0]} on, keys that stay make fewer, too, helped by skipped tiles." if won else "")
         )
     return _question("When does tiling lose?", small, answer)
 
