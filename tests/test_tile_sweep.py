@@ -380,7 +380,7 @@ def cut(n: int = N, d: int = D, heads: int = 1) -> np.ndarray:
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        ({"memories": (11, 24)}, "a fast memory of 11 numbers holds no tile: give at least 4 d = 12"),
+        ({"memories": (11, 24)}, "M = 11 numbers hold no tile of 10 positions of width 3: give at least 4 d"),
         ({"memories": ()}, "memories = []: expected 1 to 8 sizes, rising"),
         ({"memories": (24, 12)}, "memories = [24, 12]: expected 1 to 8 sizes, rising"),
         ({"memories": (24, 24)}, "memories = [24, 24]: expected 1 to 8 sizes, rising"),
