@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 import numpy as np
 
 from . import smollm2, toy
 from .cost import command as cost
-from .generate import Generation, Pass, check_request, generate
+from .generate import Generation, Pass, check_request, generate, greedy
+from .sampling import Sampler
 
 PROG = "prefill_decode"
 
@@ -43,6 +44,18 @@ def build_parser() -> Parser:
     parser.add_argument("--ignore-stop", action="store_true", help="go on after a stop token")
     parser.add_argument("--dtype", choices=("float32", "float64"), help="of all computed numbers (default: float32)")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    drawn = parser.add_argument_group(
+        "choosing", "Greedy without any of these; in the order of the transformers library."
+    )
+    drawn.add_argument("--temperature", type=float, metavar="T", help="divide the logits by it; 0 is greedy")
+    drawn.add_argument("--top-k", type=int, metavar="K", help="keep the K likeliest tokens")
+    drawn.add_argument("--top-p", type=float, metavar="P", help="keep the fewest likeliest tokens that have P together")
+    drawn.add_argument(
+        "--min-p", type=float, metavar="P", help="keep tokens with P times the likeliest one's probability"
+    )
+    drawn.add_argument(
+        "--seed", type=int, metavar="N", help="of the draws (default: 0); alone it draws from the softmax"
+    )
     return parser
 
 
@@ -80,6 +93,7 @@ def run(args: argparse.Namespace) -> None:
         raise ValueError(f"--max-new-tokens {args.max_new_tokens}: expected at least 1, the first comes out of prefill")
     if args.toy and args.dtype == "float32":
         raise ValueError("--dtype float32: the toy computes in float64, leave --dtype out")
+    chooser(args)  # what is out of range is said before the weights are read
     weights = toy if args.toy else smollm2
     model, tokenizer = toy.load() if args.toy else smollm2.load(np.dtype(args.dtype or "float32"))
     prompt = tokenizer.chat(phrase) if args.chat else tokenizer.encode(phrase)
@@ -87,12 +101,27 @@ def run(args: argparse.Namespace) -> None:
     stop_ids = () if args.ignore_stop else weights.STOP_IDS
     growing = None if args.json else GrowingText(tokenizer, prompt, stop_ids, show_prompt=not args.chat)
     result = generate(
-        model, prompt, args.max_new_tokens, use_cache=not args.no_cache, stop_ids=stop_ids, on_token=growing
+        model,
+        prompt,
+        args.max_new_tokens,
+        use_cache=not args.no_cache,
+        sample=chooser(args),
+        stop_ids=stop_ids,
+        on_token=growing,
     )
     if args.json:
         print(json.dumps(as_json(result, tokenizer, stop_ids)))
     else:
         print("\n\n" + table(result.passes) + "\n" + summary(result))
+
+
+def chooser(args: argparse.Namespace) -> Callable[[np.ndarray], int]:
+    """Return what chooses tokens: greedy, or a sampler if one of its options is given."""
+    options = {name: getattr(args, name) for name in ("temperature", "top_k", "top_p", "min_p", "seed")}
+    given = {name: value for name, value in options.items() if value is not None}
+    if given.get("seed", 0) < 0:
+        raise ValueError(f"--seed {given['seed']}: expected 0 or more")
+    return Sampler(**given) if given else greedy
 
 
 class GrowingText:
