@@ -148,3 +148,29 @@ def test_a_character_waits_for_its_last_byte(tokenizer, capsys):
         growing(token, None)
         printed.append(capsys.readouterr().out)
     assert printed == ["Hello"] + [""] * (len(ids) - 2) + [" П"]
+
+
+def test_tokens_are_drawn_as_the_options_say():
+    options = ("--toy", "the old cat", "--max-new-tokens", "8", "--ignore-stop")
+    greedy = run_json(*options)["generated_ids"]
+    assert run_json(*options, "--temperature", "0", "--top-p", "0.9")["generated_ids"] == greedy
+    assert run_json(*options, "--top-k", "1", "--seed", "7")["generated_ids"] == greedy
+    drawn = [run_json(*options, "--temperature", "1.5", "--min-p", "0.01", "--seed", s)["generated_ids"] for s in "112"]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--temperature", "-1"], "temperature = -1.0: expected 0"),
+        (["--top-p", "0"], "top_p = 0.0: expected more than 0 and at most 1"),
+        (["--top-k", "0"], "top_k = 0: expected a whole number of at least 1"),
+        (["--min-p", "2"], "min_p = 2.0: expected 0 to 1"),
+        (["--seed", "-1"], "--seed -1: expected 0 or more"),
+    ],
+)
+def test_a_way_of_choosing_that_is_none(options, message):
+    done = run("--toy", "the old cat", *options)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert message in done.stderr.decode()
+    assert done.stderr.count(b"\n") == 1

@@ -94,6 +94,9 @@ def repetition_penalty(logits: np.ndarray, seen: Iterable[int], value: float) ->
     _check_penalty(value)
     logits = np.array(logits, np.float64)
     ids = np.unique(np.fromiter(seen, int))
+    outside = ids[(ids < 0) | (ids >= len(logits))]
+    if outside.size:
+        raise ValueError(f"token {outside[0]} was seen, the logits are those of {len(logits)} tokens: one does not fit")
     logits[ids] = np.where(logits[ids] > 0, logits[ids] / value, logits[ids] * value)
     return softmax(logits)
 
