@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .attention import causal_pairs
+from .attention import causal_mask
 from .cache import Cache, KVCache
 from .config import is_whole
 from .model import Model, check_ids, decode_step, forward, prefill
@@ -108,7 +108,7 @@ def generate(
     use_cache : bool
         False recomputes every position in every pass (phase "full").
     cache : Cache, optional
-        Where to keep keys and values, filled further; what it holds must be those of the first ``len(cache)`` ids,
+        Where to keep keys and values, filled further; what went through it must be the first ``next_position`` ids,
         which are then not run again. Default: a new ``KVCache``.
     sample : callable
         From logits [V] to a token id.
@@ -130,8 +130,8 @@ def generate(
     ids = check_request(model, ids, max_new_tokens)
     n_prompt, n_ctx = len(ids), model.config.n_ctx
     if cache is not None:
-        _check_held(len(cache), n_prompt, use_cache)
-        cache.check_room(min(n_prompt + max_new_tokens - 1, n_ctx) - len(cache))
+        _check_held(cache.next_position, n_prompt, use_cache)
+        cache.check_room(min(n_prompt + max_new_tokens - 1, n_ctx) - cache.next_position)
     elif use_cache:  # the last token is never fed back, so its key and value need no room
         cache = KVCache(model.config, min(n_prompt + max_new_tokens - 1, n_ctx), model.dtype)
     passes: list[Pass] = []
@@ -178,13 +178,12 @@ def _run_pass(
     start = time.perf_counter()
     if cache is None:
         phase, n_queries = "full", len(ids)
+        mask = causal_mask(n_queries, n_queries)
         logits = forward(model, ids, logits="last")  # every row again, for the last one's logits
-    elif first:  # prefill phase: all rows of the prompt that the cache does not hold
-        phase, n_queries = "prefill", len(ids) - len(cache)
-        logits = prefill(model, ids[len(cache) :], cache)
-    else:  # decode phase: the newest token's row
-        phase, n_queries = "decode", 1
-        logits = decode_step(model, ids[-1], cache)
+    else:  # prefill phase: all rows of the prompt that have not gone through; decode phase: the newest token's row
+        new = ids[cache.next_position :]
+        phase, n_queries = "prefill" if first else "decode", len(new)
+        mask = cache.mask(n_queries)  # [L, S]
+        logits = prefill(model, new, cache) if first else decode_step(model, new[0], cache)
     token = sample(logits)
-    n_keys = len(ids)
-    return token, Pass(phase, n_queries, n_keys, causal_pairs(n_queries, n_keys), time.perf_counter() - start)
+    return token, Pass(phase, n_queries, int(mask[-1].sum()), int(mask.sum()), time.perf_counter() - start)
