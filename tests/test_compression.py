@@ -123,6 +123,16 @@ def test_bytes_tell_scales_and_zero_points(bits):
     assert cache.nbytes_allocated == cache.nbytes
 
 
+def test_recent_entries_in_16_bits():
+    cache = QuantizedKVCache(C, np.float64, bits=4, group=4, residual=3, recent=np.float16)
+    feed(cache)
+    numbers = 8 * PER_ENTRY
+    assert cache.nbytes == numbers // 2 + numbers // 4 * (2 + 2) + 4 * PER_ENTRY * 2
+    keys, _ = cache.entries(0)
+    assert keys.dtype == np.float64
+    assert np.array_equal(keys[:, 8:], keys[:, 8:].astype(np.float16))
+
+
 def test_a_large_channel_spoils_keys_per_token_only():
     rng = np.random.default_rng(1)
     k = rng.normal(size=(C.n_kv_heads, 8, C.d_head))

@@ -192,3 +192,18 @@ passes_of_a_perfect_draft = exercise(
     "Prefill brings one token, each of four passes five.",
     "How many tokens are certain after a pass whose four guesses were all right?",
 )
+nucleus_by_hand = exercise(
+    _close([0, 1, 2]),
+    "0.4 + 0.3 is 0.7, short of 0.75; the third token crosses it and belongs to the nucleus.",
+    "Add up the likeliest ones until they have 0.75 together. Does the one that crosses belong?",
+)
+bits_a_number = exercise(
+    _close(3),
+    "2 bits of code, and 32 bits of scale and zero point shared by 32 numbers.",
+    "What do scale and zero point, 16 bits each, add when 32 numbers share them?",
+)
+what_a_small_cache_changes = exercise(
+    lambda answer: str(answer).strip().lower() == "b",
+    "The first token comes from prefill, which attends to exact keys and values; later ones read what was stored.",
+    "Which pass chooses the first token, and what does that pass read?",
+)

@@ -55,12 +55,14 @@ class QuantizedKVCache:
     ----------
     config : Config
     dtype : numpy dtype
-        The model's own; recent entries are kept in it.
+        The model's own.
     bits : {8, 4, 2}
     group : int
         Numbers that share a scale and a zero point; must divide ``d_head``.
     residual : int
         Recent entries that stay exact, at least 0.
+    recent : numpy dtype, optional
+        Recent entries are kept in it; default: the model's own.
     keys_per : {"channel", "token"}
         "token" is the counter-example: a large channel spoils the others.
 
@@ -77,6 +79,7 @@ class QuantizedKVCache:
         bits: int = 4,
         group: int = 32,
         residual: int = 32,
+        recent: type | None = None,
         keys_per: str = "channel",
     ) -> None:
         if bits not in BITS:
@@ -90,7 +93,7 @@ class QuantizedKVCache:
         self.config = config
         self.dtype = np.dtype(dtype)
         self.bits, self.group, self.residual, self.keys_per = bits, group, residual, keys_per
-        empty = np.zeros((2, config.n_kv_heads, 0, config.d_head), dtype)
+        empty = np.zeros((2, config.n_kv_heads, 0, config.d_head), recent or dtype)
         self._exact = [empty] * config.n_layers  # [key or value, h_kv, entries, d], the newest entries
         self._old: list[list[tuple[Codes, Codes]]] = [[] for _ in range(config.n_layers)]  # keys, values of a group
         self._pending: dict[int, np.ndarray] = {}
@@ -122,7 +125,8 @@ class QuantizedKVCache:
         """
         check_rows(self.config, self.dtype, layer, k, v)
         before = self.entries(layer)
-        self._pending[layer] = np.concatenate([self._exact[layer], np.stack([k, v])], axis=2)
+        new = np.stack([k, v]).astype(self._exact[layer].dtype)
+        self._pending[layer] = np.concatenate([self._exact[layer], new], axis=2)
         if layer == self.config.n_layers - 1:
             self._commit(k.shape[1])
         return tuple(np.concatenate([old, new], axis=1) for old, new in zip(before, (k, v), strict=True))
@@ -130,7 +134,7 @@ class QuantizedKVCache:
     def entries(self, layer: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the keys and values that one layer holds, as a pass reads them: [h_kv, len, d] each."""
         old = [np.stack([codes.values(self.dtype) for codes in pair]) for pair in self._old[layer]]
-        keys, values = np.concatenate([*old, self._exact[layer]], axis=2)
+        keys, values = np.concatenate([*old, self._exact[layer].astype(self.dtype)], axis=2)
         return keys, values
 
     def truncate(self, n: int) -> None:
@@ -140,7 +144,8 @@ class QuantizedKVCache:
         kept = min(groups, n // self.group)
         for layer in range(self.config.n_layers):
             if kept < groups:
-                self._exact[layer] = np.stack(self.entries(layer))[:, :, kept * self.group : n].copy()
+                stored = np.stack(self.entries(layer))[:, :, kept * self.group : n]
+                self._exact[layer] = stored.astype(self._exact[layer].dtype)
                 self._old[layer] = self._old[layer][:kept]
             else:
                 self._exact[layer] = self._exact[layer][:, :, : n - kept * self.group]
@@ -164,7 +169,7 @@ class QuantizedKVCache:
         self._length += n_rows
         for layer, exact in self._pending.items():
             while exact.shape[2] >= self.residual + self.group:
-                k, v = exact[:, :, : self.group]  # [h_kv, group, d] each
+                k, v = exact[:, :, : self.group].astype(self.dtype)  # [h_kv, group, d] each
                 axis = 1 if self.keys_per == "channel" else 2
                 self._old[layer].append(
                     (Codes.of(k, self.bits, self.group, axis), Codes.of(v, self.bits, self.group, 2))
