@@ -2,7 +2,8 @@
 
 import re
 
-from prefill_decode import figures
+from prefill_decode import figures, figures_storage, figures_tiles
+from prefill_decode.tiled import Tiles, standard_accesses, tiled_accesses
 
 
 def test_the_palette_is_the_light_one_of_the_widgets():
@@ -33,3 +34,17 @@ def test_passes_draw_what_they_compute():
     assert "18 pairs" not in picture.alt
     assert "21 pairs in all" in picture.alt  # T = 6
     assert "52 pairs" in picture.alt  # 6 + 10 + 15 + 21
+
+
+def test_accesses_are_those_of_the_formula():
+    picture = figures_tiles.accesses_over_memory(256, 16, [256, 1024, 4096])
+    ratio = tiled_accesses(256, 16, Tiles.for_memory(256, 16, 256), skip=False) / standard_accesses(256, 16)
+    assert f"{ratio:.1f} times as many at M = d² = 256" in picture.alt
+    assert picture.svg == figures_tiles.accesses_over_memory(256, 16, [256, 1024, 4096]).svg
+    assert "times as many at 512." in figures_tiles.accesses_over_length(16, 1024, [64, 512]).alt
+
+
+def test_every_way_of_storing_is_named():
+    picture = figures_storage.trade_off({"exact": (100, 5.0), "2 bits": (20, 9.25), "window": (15, 8)})
+    assert "exact 100 bytes, 5.0; 2 bits 20 bytes, 9.2; window 15 bytes, 8.0" in picture.alt
+    assert all(f">{name}<" in picture.svg for name in ("exact", "2 bits", "window"))

@@ -13,22 +13,23 @@ def trade_off(points: Mapping[str, tuple[float, float]]) -> Picture:
     Parameters
     ----------
     points : mapping of str to (float, float)
-        Way of storing, to bytes a token and perplexity; the first one is exact.
+        Way of storing, to bytes a token and perplexity; the first one is exact, and drawn as a line.
     """
     fig, ax = plot_axes(6.4, 4.2)
     ax.set(xscale="log")
-    (_, exact), *_ = points.values()
-    ax.axhline(exact, color=palette()["line"], lw=1)
-    for name, (size, perplexity) in points.items():
-        marker = "^" if "window" in name else "o"
+    (exact_name, (_, exact)), *others = points.items()
+    ax.axhline(exact, color=palette()["ink-muted"], lw=1, ls="--")
+    for name, (size, perplexity) in others:
+        window = "window" in name
+        marker, below = ("^", -14) if window else ("o", 6)
         ax.plot(size, perplexity, marker, color=palette()["decode"], mfc="none", mew=1.4, ms=7)
-        ax.annotate(
-            name, (size, perplexity), (6, 5), textcoords="offset points", color=palette()["ink-muted"], fontsize=10
-        )
+        muted = dict(color=palette()["ink-muted"], fontsize=10, textcoords="offset points")
+        ax.annotate(name, (size, perplexity), (7, below), **muted)
     ax.set_xlabel("bytes of cache a token")
     ax.set_ylabel("perplexity of the text")
     sizes = [size for size, _ in points.values()]
-    ax.set_xlim(min(sizes) / 1.3, max(sizes) * 1.9)
+    ax.set_xlim(min(sizes) / 1.2, max(sizes) * 1.6)
+    ax.annotate(exact_name, (min(sizes) / 1.15, exact), (0, 4), **muted)
     ticks = [5_000, 10_000, 20_000]
     ax.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
     plain_numbers(ax, x=False)
