@@ -7,5 +7,15 @@ from prefill_decode.widgets.pass_timeline import PassTimeline
 from prefill_decode.widgets.prompt_explorer import PromptExplorer
 from prefill_decode.widgets.roofline import Roofline
 from prefill_decode.widgets.tile_sweep import TileSweep
+from prefill_decode.widgets.token_sampler import TokenSampler
 
-__all__ = ["AttentionGrid", "LedgerTable", "MaskGallery", "PassTimeline", "PromptExplorer", "Roofline", "TileSweep"]
+__all__ = [
+    "AttentionGrid",
+    "LedgerTable",
+    "MaskGallery",
+    "PassTimeline",
+    "PromptExplorer",
+    "Roofline",
+    "TileSweep",
+    "TokenSampler",
+]
