@@ -1,6 +1,7 @@
 """Widgets: Python computes, JavaScript shows. Each is one triplet `<name>.{py,js,css}`."""
 
 from prefill_decode.widgets.attention_grid import AttentionGrid
+from prefill_decode.widgets.cache_compressor import CacheCompressor
 from prefill_decode.widgets.ledger_table import LedgerTable
 from prefill_decode.widgets.mask_gallery import MaskGallery
 from prefill_decode.widgets.pass_timeline import PassTimeline
@@ -11,6 +12,7 @@ from prefill_decode.widgets.token_sampler import TokenSampler
 
 __all__ = [
     "AttentionGrid",
+    "CacheCompressor",
     "LedgerTable",
     "MaskGallery",
     "PassTimeline",
