@@ -23,6 +23,7 @@ WIDGETS = {  # on the pages without a grid: what a slider is called and which at
     "pass-timeline": ("notebooks/03_cost", "Step", "data-step"),
     "tile-sweep": ("notebooks/04_flash_attention", "Step", "data-step"),
     "mask-gallery": ("notebooks/05_limits", "Step", "data-step"),
+    "token-sampler": ("notebooks/06_choose_and_store", "Temperature", "data-temperature"),
 }
 WITH_GRID = [LANDING, "notebooks/01_prefill", "notebooks/02_decode"]
 
@@ -108,9 +109,19 @@ def test_widget_steps_by_keyboard_from_a_server(page: Page, site: str, widget: s
     expect(root).not_to_have_attribute(attribute, before)
 
 
-@pytest.mark.parametrize("widget", WIDGETS)
-def test_widget_is_a_finished_picture_without_scripts(new_page, site: str, widget: str):
-    page = open_page(new_page(java_script_enabled=False), f"{site}/{WIDGETS[widget][0]}.html")
+def test_the_compressor_is_chosen_by_keyboard(page: Page, site: str):
+    root = open_page(page, f"{site}/notebooks/06_choose_and_store.html").locator('[data-widget="cache-compressor"]')
+    before = root.get_attribute("data-storage")
+    root.get_by_role("radio", checked=True).press("ArrowUp")
+    expect(root).not_to_have_attribute("data-storage", before)
+
+
+@pytest.mark.parametrize(
+    ("widget", "name"),
+    [*((widget, where[0]) for widget, where in WIDGETS.items()), ("cache-compressor", "notebooks/06_choose_and_store")],
+)
+def test_widget_is_a_finished_picture_without_scripts(new_page, site: str, widget: str, name: str):
+    page = open_page(new_page(java_script_enabled=False), f"{site}/{name}.html")
     root = page.locator(f'[data-widget="{widget}"]')
     expect(root.locator("table").first).to_be_visible()
     assert not [button for button in root.locator("button").all() if button.is_visible()]
