@@ -93,7 +93,15 @@ def test_every_choice_is_reached_by_the_keys_of_radio_buttons(page, widget):
         expect_shown(root_of(page), widget.data, name)
     page.keyboard.press("ArrowUp")
     expect_shown(root_of(page), widget.data, "4 bits")
-    page.keyboard.press("Enter")
+
+
+def test_the_form_around_the_radio_buttons_is_never_sent(page, widget):
+    radio(page, "4 bits").check()
+    stopped = page.locator("form").evaluate("""form => new Promise(done => {
+      document.addEventListener("submit", event => done(event.defaultPrevented));
+      form.requestSubmit();  // as the Enter key does in some browsers
+    })""")
+    assert stopped
     expect_shown(root_of(page), widget.data, "4 bits")
 
 
@@ -187,6 +195,7 @@ def test_mounting_choosing_and_asking_move_nothing(open_page, widget, viewport, 
     places = root_of(still).evaluate(PLACES)
     assert [place for place in places if place[2] == "input"] != []
     assert root.evaluate(PLACES) == places
+    assert len(set(page.locator(".pd-stage > *").evaluate_all("all => all.map(e => e.offsetTop)"))) == 1
     for name in NAMES:
         radio(page, name).check()
         assert root.evaluate(PLACES) == places, name
