@@ -12,7 +12,7 @@ NUMBER = ' class="number"'
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under named columns; integers get thousands separators and stand on the right.
+    """Rows under named columns; numbers stand on the right, integers with thousands separators.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Table:
     def _repr_html_(self) -> str:
         groups = [(name, list(rows)) for name, rows in groupby(self.rows, key=lambda row: row[0])]
         grouped = len(groups) < len(self.rows)
-        numbers = [isinstance(cell, int) for cell in self.rows[0]]
+        numbers = [_is_number(cell) for cell in self.rows[0]]
         head = "".join(list(map(_column, self.columns, numbers))[grouped:])
         body = "".join((_band(name, rows) if grouped else _line(rows[0])) for name, rows in groups)
         caption = f"<caption>{escape(self.caption)}</caption>"
@@ -42,7 +42,7 @@ class Table:
     def __repr__(self) -> str:
         lines = [list(self.columns), *([_text(cell) for cell in row] for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        numbers = [isinstance(cell, int) for cell in self.rows[0]]
+        numbers = [_is_number(cell) for cell in self.rows[0]]
         aligned = [
             "  ".join(
                 cell.rjust(width) if number else cell.ljust(width)
@@ -69,7 +69,11 @@ def _line(row: Sequence[str | int]) -> str:
 
 
 def _cell(value: str | int) -> str:
-    return f"<td{NUMBER if isinstance(value, int) else ''}>{escape(_text(value))}</td>"
+    return f"<td{NUMBER if _is_number(value) else ''}>{escape(_text(value))}</td>"
+
+
+def _is_number(value: str | int) -> bool:
+    return isinstance(value, int) or value.replace(".", "", 1).isdigit()
 
 
 def _text(value: str | int) -> str:
