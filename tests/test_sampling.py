@@ -34,6 +34,12 @@ def test_temperature_by_hand():
     np.testing.assert_allclose(temperature(LOGITS, 1), HALVES, rtol=0, atol=1e-15)
 
 
+@pytest.mark.parametrize("tiny", [1e-3, 1e-300, 5e-324])
+def test_a_tiny_temperature_is_as_good_as_greedy(tiny):
+    assert temperature(LOGITS, tiny)[0] == 1
+    assert Sampler(temperature=tiny)(LOGITS - 1e3) == 0
+
+
 def test_temperature_0_is_greedy_and_a_tie_goes_to_the_lowest_id():
     assert temperature(np.array([1.0, 3, 3, 2]), 0).tolist() == [0, 1, 0, 0]
     # no two logits are the same number here, but their shares may be: the logits decide

@@ -11,7 +11,7 @@ import numpy as np
 from .attention import causal_mask
 from .cache import Cache, KVCache
 from .config import is_whole
-from .model import Model, check_ids, decode_step, forward, prefill
+from .model import Model, check_ids, forward
 
 
 @dataclass(frozen=True)
@@ -176,14 +176,11 @@ def _run_pass(
     model: Model, ids: list[int], cache: Cache | None, *, first: bool, sample: Callable[[np.ndarray], int]
 ) -> tuple[int, Pass]:
     start = time.perf_counter()
-    if cache is None:
-        phase, n_queries = "full", len(ids)
-        mask = causal_mask(n_queries, n_queries)
-        logits = forward(model, ids, logits="last")  # every row again, for the last one's logits
+    if cache is None:  # every row again, for the last one's logits
+        phase, new, mask = "full", ids, causal_mask(len(ids), len(ids))
     else:  # prefill phase: all rows of the prompt that have not gone through; decode phase: the newest token's row
         new = ids[cache.next_position :]
-        phase, n_queries = "prefill" if first else "decode", len(new)
-        mask = cache.mask(n_queries)  # [L, S]
-        logits = prefill(model, new, cache) if first else decode_step(model, new[0], cache)
-    token = sample(logits)
-    return token, Pass(phase, n_queries, int(mask[-1].sum()), int(mask.sum()), time.perf_counter() - start)
+        phase, mask = "prefill" if first else "decode", cache.mask(len(new))  # [L, S]
+    token = sample(forward(model, new, cache, mask=mask, logits="last"))
+    seconds = time.perf_counter() - start
+    return token, Pass(phase, len(new), int(mask[-1].sum()), int(mask.sum()), seconds)

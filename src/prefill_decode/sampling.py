@@ -54,7 +54,9 @@ def temperature(logits: np.ndarray, value: float) -> np.ndarray:
     p = softmax(logits)  # also checks them
     if value == 0:
         return np.eye(1, len(p), int(np.argmax(logits)))[0]
-    return softmax(_logs(p) / value)
+    logs = _logs(p)
+    with np.errstate(over="ignore"):  # a tiny temperature leaves the likeliest ones alone
+        return softmax((logs - logs.max()) / value)
 
 
 def top_k(logits: np.ndarray, k: int) -> np.ndarray:

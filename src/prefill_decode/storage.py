@@ -10,6 +10,7 @@ import numpy as np
 from .cache import Cache, KVCache
 from .generate import generate
 from .model import Model, forward
+from .sampling import softmax
 
 # Written for this chapter.
 TEXT = (
@@ -86,27 +87,24 @@ def compare_storage(
     exact: list[np.ndarray] = []
     rows: list[Stored] = []
     for name, make in every.items():
-        cache, off, surprise = make(), [], []
+        cache, surprise = make(), []
+        largest = total = 0.0  # of the change of the logits
         for first in range(0, len(ids) - 1, chunk):  # the last id starts the continuation
             end = min(first + chunk, len(ids) - 1)
             logits = forward(model, ids[first:end], cache)  # [chunk, V]
             if not rows:
                 exact.append(logits)
-            off.append(np.abs(logits - exact[first // chunk]))
-            surprise += _surprises(logits, ids[first + 1 : end + 1])
+            off = np.abs(logits - exact[first // chunk])
+            largest, total = max(largest, float(off.max())), total + float(off.sum())
+            surprise += [
+                -np.log(softmax(row)[token]) for row, token in zip(logits, ids[first + 1 : end + 1], strict=True)
+            ]
         size = cache.nbytes / (len(ids) - 1)
-        largest, mean = max(part.max() for part in off), np.concatenate(off).mean()
+        mean = total / ((len(ids) - 1) * model.config.vocab_size)
         text = generate(model, ids, new_tokens, cache=cache).new_ids
         common = _common(text, rows[0].text if rows else text)
-        rows.append(Stored(name, size, float(largest), float(mean), float(np.exp(np.mean(surprise))), common, text))
+        rows.append(Stored(name, size, largest, mean, float(np.exp(np.mean(surprise))), common, text))
     return rows
-
-
-def _surprises(logits: np.ndarray, following: Sequence[int]) -> list[float]:
-    """Return -log p of the token that follows each row of logits."""
-    largest = logits.max(axis=1)
-    totals = largest + np.log(np.exp(logits - largest[:, None]).sum(axis=1))
-    return [float(total - row[token]) for total, row, token in zip(totals, logits, following, strict=True)]
 
 
 def _common(a: Sequence[int], b: Sequence[int]) -> int:

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import anywidget
 import pytest
 from playwright.sync_api import Browser, Page, Route
+from widget_page import go_live, opener
 
 ROOT = Path(__file__).parents[2]
 HTML = ROOT / "_build" / "html"
@@ -93,3 +95,16 @@ def new_page(browser: Browser, site: str) -> Iterator[Callable[..., Page]]:
 def page(new_page: Callable[..., Page]) -> Page:
     """Return a fresh page of 1280 by 800 pixels."""
     return new_page(viewport={"width": 1280, "height": 800})
+
+
+@pytest.fixture
+def open_page(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
+    """Return a function that opens a page of widgets from the disk; no other host, no word on the console."""
+    with opener(browser, tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def live(open_page: Callable[..., Page], widget: anywidget.AnyWidget) -> Page:
+    """Return a page on which a test module's ``widget`` runs as it does in JupyterLab."""
+    return go_live(open_page(), widget)

@@ -1,12 +1,9 @@
 """The compressor's module in a browser: it shows what Python wrote of the chosen way of storing."""
 
-import json
-from collections.abc import Iterator
-
 import pytest
 from compressor_fixture import EXACT, MEASURED, TOKENS, compressor
-from cost_page import LIVE, PHONE, load_module, opener
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
+from widget_page import PHONE
 
 from prefill_decode.widgets import CacheCompressor
 
@@ -17,12 +14,6 @@ SENTENCE = ".pd-sentence"
 COLUMNS = [({"width": 1280, "height": 900}, 688), (PHONE, 344)]
 
 
-@pytest.fixture
-def open_page(browser: Browser, tmp_path) -> Iterator:
-    with opener(browser, tmp_path) as open_page:
-        yield open_page
-
-
 @pytest.fixture(scope="module")
 def widget() -> CacheCompressor:
     return compressor()
@@ -31,19 +22,6 @@ def widget() -> CacheCompressor:
 @pytest.fixture
 def page(open_page, widget) -> Page:
     return open_page(widget)
-
-
-@pytest.fixture
-def live(open_page, widget) -> Page:
-    """Return a page on which the widget runs as it does in JupyterLab."""
-    page = open_page()
-    load_module(page, "cache_compressor")
-    values = {name: getattr(widget, name) for name in ("data", "markup", "storage")}
-    page.evaluate(LIVE, json.loads(json.dumps(values)))
-    page.evaluate(
-        "() => { window.keys = []; document.addEventListener('keydown', event => window.keys.push(event.key)); }"
-    )
-    return page
 
 
 def root_of(page: Page, nth: int = 0) -> Locator:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 from cost_examples import COUNTED
-from cost_page import LIVE, PHONE, load_module, opener
 from playwright.sync_api import Browser, Locator, Page, expect
+from widget_page import LIVE, PHONE, load_module
 
 from prefill_decode.cost import ledger
 from prefill_decode.widgets import LedgerTable
@@ -18,12 +18,6 @@ SHOWN = """root => [...root.querySelectorAll("[data-text], [data-place]")].map((
 
 def table(**options) -> LedgerTable:
     return LedgerTable(**{"shapes": COUNTED, **options})
-
-
-@pytest.fixture
-def open_page(browser: Browser, tmp_path) -> Iterator:
-    with opener(browser, tmp_path) as open_page:
-        yield open_page
 
 
 @pytest.fixture

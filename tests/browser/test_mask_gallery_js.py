@@ -1,12 +1,10 @@
 """The gallery's module in a browser: it shows what Python drew, row by row, and says why a row may read a key."""
 
-import json
-from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
-from cost_page import LIVE, PHONE, load_module, opener
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
+from widget_page import PHONE
 
 from prefill_decode.widgets import MaskGallery
 from prefill_decode.widgets.mask_gallery_examples import gallery, standard_cases, standard_questions
@@ -17,12 +15,6 @@ TITLES = {case.name: case.title for case in standard_cases()}
 NUMBERS = ("steps", "allowed", "dense", "formula", "wastedRows")
 
 
-@pytest.fixture
-def open_page(browser: Browser, tmp_path) -> Iterator:
-    with opener(browser, tmp_path) as open_page:
-        yield open_page
-
-
 @pytest.fixture(scope="module")
 def widget() -> MaskGallery:
     return gallery()
@@ -31,19 +23,6 @@ def widget() -> MaskGallery:
 @pytest.fixture
 def page(open_page, widget) -> Page:
     return open_page(widget)
-
-
-@pytest.fixture
-def live(open_page, widget) -> Page:
-    """Return a page on which the widget runs as it does in JupyterLab."""
-    page = open_page()
-    load_module(page, "mask_gallery")
-    values = {name: getattr(widget, name) for name in ("data", "markup", "case", "step")}
-    page.evaluate(LIVE, json.loads(json.dumps(values)))
-    page.evaluate(
-        "() => { window.keys = []; document.addEventListener('keydown', event => window.keys.push(event.key)); }"
-    )
-    return page
 
 
 def root_of(page: Page, nth: int = 0) -> Locator:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 from cost_examples import CONSTANTS, DEVICES, EACH, SHAPES
-from cost_page import LIVE, PHONE, load_module, opener
 from playwright.sync_api import Browser, Page, expect
+from widget_page import LIVE, PHONE, load_module
 
 from prefill_decode.cost import DTYPES, IDEAL, Machine, ledger, request_time, work_of
 from prefill_decode.widgets import Roofline
@@ -28,12 +28,6 @@ def choices() -> list[Choice]:
     dtypes = ("float16", "int8", "int4", "float32")
     grid = itertools.product(SHAPES, DEVICES, dtypes, LENGTHS, BATCHES)
     return [Choice(*chosen) for chosen in grid if chosen[2] != "float32" or DEVICES[chosen[1]].get("float32_peak")]
-
-
-@pytest.fixture
-def open_page(browser: Browser, tmp_path) -> Iterator:
-    with opener(browser, tmp_path) as open_page:
-        yield open_page
 
 
 @pytest.fixture

@@ -1,13 +1,12 @@
 """The sweep's module in a browser, put together by the book's own code: the mounted widget against its contract."""
 
 import json
-from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import pytest
-from cost_page import LIVE, PHONE, load_module, opener
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 from tile_sweep_fixture import MEMORIES, N, arrays, tile_sweep
+from widget_page import PHONE, PICTURE
 
 from prefill_decode.widgets import TileSweep
 from prefill_decode.widgets.tile_sweep_data import memory_of
@@ -19,12 +18,6 @@ SENTENCE = f"{ROOT} .pd-sentence"
 CONTROLS = (".pd-steps", ".pd-choices", ".pd-questions")
 
 
-@pytest.fixture
-def open_page(browser: Browser, tmp_path) -> Iterator[Callable[..., Page]]:
-    with opener(browser, tmp_path) as opened:
-        yield opened
-
-
 @pytest.fixture(scope="module")
 def widget() -> TileSweep:
     return tile_sweep()
@@ -33,16 +26,6 @@ def widget() -> TileSweep:
 @pytest.fixture
 def page(open_page, widget) -> Page:
     return open_page(widget)
-
-
-@pytest.fixture
-def live(open_page, widget) -> Page:
-    """Return a page on which the widget runs as it does in JupyterLab."""
-    page = open_page()
-    load_module(page, "tile_sweep")
-    values = {name: getattr(widget, name) for name in ("data", "markup", "memory", "order", "step")}
-    page.evaluate(LIVE, json.loads(json.dumps(values)))
-    return page
 
 
 def state_of(root: Locator) -> dict:
@@ -64,17 +47,6 @@ def told_of(widget: TileSweep, fast: int, order: str) -> dict:
 
 
 # --- one representation
-
-# What is left out is the script's own.
-PICTURE = """root => {
-  const own = ["hidden", "selected", "value", "max", "tabindex", "data-live", "aria-valuetext", "data-mode"];
-  const number = (text) => text.replace(/[0-9]+(\\.[0-9]+)?/g, Number);
-  const attributes = (e) => [...e.attributes].filter(a => !own.includes(a.name))
-    .map(a => `${a.name}=${number(a.value).replace(/[ ;]/g, "")}`).sort();
-  const outline = (node) => node.nodeType === 3 ? node.data
-    : [node.tagName, attributes(node), [...node.childNodes].filter(n => n.nodeName !== "SCRIPT").map(outline)];
-  return outline(root);
-}"""
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -339,7 +311,7 @@ def test_live_in_jupyter_it_makes_its_own_root_and_talks_with_the_model(live, wi
 
 
 def test_live_in_jupyter_its_keys_stay_with_it(live):
-    live.evaluate("() => { window.keys = []; document.addEventListener('keydown', e => window.keys.push(e.key)); }")
+    live.evaluate("window.keys = []")
     live.locator(ROOT).focus()
     for key in ("x", "ArrowDown", "Control+s"):
         live.keyboard.press(key)

@@ -1,15 +1,13 @@
 """The sampler's module in a browser, put together by the book's own code: its numbers against `prefill_decode`'s."""
 
 import json
-from collections.abc import Callable, Iterator
 from itertools import product
 
 import numpy as np
 import pytest
-from cost_page import LIVE, PHONE, load_module, opener
-from playwright.sync_api import Browser, Locator, Page, expect
-from test_tile_sweep_js import PICTURE
+from playwright.sync_api import Locator, Page, expect
 from token_sampler_fixture import logits_of, token_sampler
+from widget_page import PHONE, PICTURE, load_module
 
 from prefill_decode.sampling import ORDERS
 from prefill_decode.widgets import TokenSampler
@@ -22,12 +20,6 @@ SENTENCE = f"{ROOT} .pd-sentence"
 PATHS = ("after", "rest", "kept_mass")
 
 
-@pytest.fixture
-def open_page(browser: Browser, tmp_path) -> Iterator[Callable[..., Page]]:
-    with opener(browser, tmp_path) as opened:
-        yield opened
-
-
 @pytest.fixture(scope="module")
 def widget() -> TokenSampler:
     return token_sampler()
@@ -36,16 +28,6 @@ def widget() -> TokenSampler:
 @pytest.fixture
 def page(open_page, widget) -> Page:
     return open_page(widget)
-
-
-@pytest.fixture
-def live(open_page, widget) -> Page:
-    """Return a page on which the widget runs as it does in JupyterLab."""
-    page = open_page()
-    load_module(page, "token_sampler")
-    values = {name: getattr(widget, name) for name in ("data", "markup", *CHOICES)}
-    page.evaluate(LIVE, json.loads(json.dumps(values)))
-    return page
 
 
 def state_of(root: Locator) -> dict:
@@ -260,7 +242,7 @@ def test_live_in_jupyter_it_talks_with_the_model(live):
     live.evaluate("model.set('top_k', 5)")
     assert [state_of(root)[name] for name in ("topK", "kept", "live")] == ["5", "5", "lab"]
     expect(live.get_by_label("Top-k")).to_have_value("5")
-    live.evaluate("() => { window.keys = []; document.addEventListener('keydown', e => window.keys.push(e.key)); }")
+    live.evaluate("window.keys = []")
     live.get_by_label("Temperature").press("x")
     live.get_by_label("Temperature").press("Control+s")
     assert live.evaluate("window.keys") == ["Control", "s"]

@@ -89,22 +89,10 @@ class PagedKVCache:
         return causal_mask(n_queries, self._length + n_queries)
 
     def extend(self, layer: int, k: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Store the new rows of one layer and return all its keys and values.
+        """Store the new rows of one layer and return all its keys and values, as ``KVCache.extend`` does.
 
-        Parameters
-        ----------
-        layer : int
-        k, v : ndarray, [h_kv, L, d]
-
-        Returns
-        -------
-        keys, values : ndarray, [h_kv, len + L, d]
-            Copies, gathered from the blocks.
-
-        Raises
-        ------
-        ValueError
-            If the rows do not fit in shape or dtype, or the pool has too few free blocks. The cache stays as it was.
+        They are copies [h_kv, len + L, d], gathered from the blocks. ValueError, and nothing changed, if the rows do
+        not fit or the pool has too few free blocks.
         """
         check_rows(self.config, self.dtype or k.dtype, layer, k, v)
         self.pool.allocate(k.dtype)

@@ -1,5 +1,6 @@
-"""A page of cost widgets, put together by the book's own code, and the module of one of them on its own."""
+"""A page of widgets, put together by the book's own code, and the module of one of them on its own."""
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -57,6 +58,17 @@ def load_module(page: Page, name: str) -> None:
     page.add_script_tag(content=f"{{ {plain}\nwindow.module = {{ {', '.join(names)}, default: main }}; }}")
 
 
+# What is left out is the script's own.
+PICTURE = """root => {
+  const own = ["hidden", "selected", "value", "max", "tabindex", "data-live", "aria-valuetext", "data-mode"];
+  const number = (text) => text.replace(/[0-9]+(\\.[0-9]+)?/g, Number);
+  const attributes = (e) => [...e.attributes].filter(a => !own.includes(a.name))
+    .map(a => `${a.name}=${number(a.value).replace(/[ ;]/g, "")}`).sort();
+  const outline = (node) => node.nodeType === 3 ? node.data
+    : [node.tagName, attributes(node), [...node.childNodes].filter(n => n.nodeName !== "SCRIPT").map(outline)];
+  return outline(root);
+}"""
+
 # A notebook's model: what JavaScript sets is kept in `window.values`, what Python sets calls the view.
 LIVE = """values => {
   const handlers = {};
@@ -66,3 +78,16 @@ LIVE = """values => {
   const el = document.body.appendChild(document.createElement("div"));
   window.unmount = window.module.default.render({ model: window.model, el });
 }"""
+
+
+def go_live(page: Page, widget: anywidget.AnyWidget) -> Page:
+    """Run a widget's module on an empty page with its synced traits; `window.keys` has the keys that get out of it."""
+    load_module(page, type(widget).__module__.rpartition(".")[2])
+    of_every_widget = anywidget.AnyWidget.class_trait_names()
+    own = [name for name in widget.trait_names(sync=True) if name not in of_every_widget and not name.startswith("_")]
+    values = {name: getattr(widget, name) for name in own}
+    page.evaluate(LIVE, json.loads(json.dumps(values)))
+    page.evaluate(
+        "() => { window.keys = []; document.addEventListener('keydown', event => window.keys.push(event.key)); }"
+    )
+    return page
