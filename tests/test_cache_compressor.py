@@ -54,14 +54,14 @@ def test_the_table_has_every_row_with_its_numbers(soup):
     table = soup.find("table")
     shown = [[cell.get_text() for cell in row.find_all(["th", "td"])] for row in table.select("tbody tr")]
     assert shown == [
-        ["exact", "23,040", "1.00", "0.0", "0.000", "30.8", "10"],
+        ["exact", "23,040", "1.00", "0.00", "0.000", "30.8", "10"],
         ["float16", "23,040", "1.00", "0.03", "0.002", "30.8", "10"],
-        ["8 bits", "15,009", "0.65", "0.2", "0.008", "30.8", "10"],
-        ["4 bits", "10,421", "0.45", "5.8", "0.165", "30.6", "10"],
-        ["2 bits", "8,126", "0.35", "8.8", "0.652", "33.2", "2"],
-        ["2 bits, keys per token", "8,126", "0.35", "14.3", "1.199", "41.2", "1"],
-        ["window of 64", "6,119", "0.27", "17.2", "0.574", "40.1", "1"],
-        ["window without sinks", "6,119", "0.27", "43.2", "3.021", "76.2", "1"],
+        ["8 bits", "15,009", "0.65", "0.20", "0.008", "30.8", "10"],
+        ["4 bits", "10,421", "0.45", "5.80", "0.165", "30.6", "10"],
+        ["2 bits", "8,126", "0.35", "8.80", "0.652", "33.2", "2"],
+        ["2 bits, keys per token", "8,126", "0.35", "14.30", "1.199", "41.2", "1"],
+        ["window of 64", "6,119", "0.27", "17.20", "0.574", "40.1", "1"],
+        ["window without sinks", "6,119", "0.27", "43.20", "3.021", "76.2", "1"],
     ]
     assert [row["data-row"] for row in table.select("[aria-current]")] == ["2 bits"]
     assert not table.select("th:not([scope])")
@@ -112,17 +112,17 @@ def test_a_change_is_not_written_as_none(value, places, text):
         ("exact", "exact: 23,040 bytes a token, perplexity 30.8, 10 new tokens. All others are measured against it."),
         (
             "4 bits",
-            "4 bits: 10,421 bytes a token, 0.45 of exact; logits move by 0.165 on average and by 5.8 at most;"
+            "4 bits: 10,421 bytes a token, 0.45 of exact; logits move by 0.165 on average and by 5.80 at most;"
             " perplexity 30.6 (exact 30.8); the first 10 tokens are those of exact storage.",
         ),
         (
             "2 bits",
-            "2 bits: 8,126 bytes a token, 0.35 of exact; logits move by 0.652 on average and by 8.8 at most;"
+            "2 bits: 8,126 bytes a token, 0.35 of exact; logits move by 0.652 on average and by 8.80 at most;"
             " perplexity 33.2 (exact 30.8); the first 2 tokens are those of exact storage, then comes another text.",
         ),
         (
             "window of 64",
-            "window of 64: 6,119 bytes a token, 0.27 of exact; logits move by 0.574 on average and by 17.2 at most;"
+            "window of 64: 6,119 bytes a token, 0.27 of exact; logits move by 0.574 on average and by 17.20 at most;"
             " perplexity 40.1 (exact 30.8); the first token is that of exact storage, then comes another text.",
         ),
     ],
@@ -176,7 +176,7 @@ def test_questions_show_their_row_and_answer_with_its_numbers(widget):
     assert "by 1.199 instead of 0.652, perplexity is 41.2 instead of 33.2" in same
     assert "Both windows take 6,119 bytes" in sinks
     assert "3.021 instead of 0.574, and perplexity is 76.2 instead of 40.1" in sinks
-    assert smaller.startswith("No. 4 bits move single logits by up to 5.8, and yet the 10 tokens are the same")
+    assert smaller.startswith("No. 4 bits move single logits by up to 5.80, and yet the 10 tokens are the same")
     assert "0.574 against 0.652, but its perplexity is worse: 40.1 against 33.2" in smaller
 
 
@@ -227,7 +227,7 @@ def test_it_opens_on_the_first_other_text(soup, widget):
         "data-widget": "cache-compressor",
         "data-storage": "2 bits",
         "data-bytes": "8126",
-        "data-largest": "8.8",
+        "data-largest": "8.80",
         "data-mean": "0.652",
         "data-perplexity": "33.2",
         "data-common": "2",

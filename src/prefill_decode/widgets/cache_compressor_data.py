@@ -94,7 +94,7 @@ def _texts(row: Stored, size: float, exact: Stored, exact_size: float) -> dict[s
         "name": row.name,
         "bytes": count(round(size)),
         "ratio": f"{size / exact_size:.2f}",
-        "largest": change(row.largest, 1),
+        "largest": change(row.largest, 2),
         "mean": change(row.mean, 3),
         "perplexity": f"{row.perplexity:.1f}",
         "common": str(row.common),

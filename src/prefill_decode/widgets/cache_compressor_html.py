@@ -14,7 +14,7 @@ COLUMNS = {
     "largest": "largest change",
     "mean": "mean change",
     "perplexity": "perplex\u00adity",
-    "common": "tokens alike",
+    "common": "same start",
 }
 OTHER = "from here on another text"
 

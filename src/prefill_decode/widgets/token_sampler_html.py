@@ -50,9 +50,8 @@ def picture(data: dict, choice: Choice, reading: Reading, *, with_data: bool) ->
         f'<div class="pd-controls" hidden>{page_only(_controls(choice))}</div>'
         f'<div class="pd-questions" hidden>{page_only(questions(asked))}</div>'
         f"{text('p', 'sentence', told, 'pd-sentence', POLITE + room(_said(data)))}"
-        f"{_trail(told)}{_strip(data, choice, reading)}"
+        f"{_trail(told)}{_bars(data, choice, reading, told)}{_strip(data, choice, reading)}"
         f"{text('p', 'tally', told, 'pd-tally', room([_longest_tally(data)]))}"
-        f"{_bars(data, choice, reading, told)}"
     )
     traits = {"data": data, **vars(choice)} if with_data else None
     markup = root("token-sampler", "Sampler", attributes(choice, reading), traits, body)
@@ -143,10 +142,12 @@ def _strip(data: dict, choice: Choice, reading: Reading) -> str:
 def _bars(data: dict, choice: Choice, reading: Reading, told: Mapping[str, str]) -> str:
     rows = "".join(_bar(data, choice, reading, rank) for rank in range(len(data["tokens"])))
     legend = "".join(f'<span data-legend="{name}">{words}</span>' for name, words in LEGEND)
+    # a narrow screen scrolls the list, beside the sliders that move it; the keyboard must reach what scrolls
     return (
-        f'<p class="pd-legend">{legend}<span>bars: 0.01% to 100%, each line 10 times the one before</span></p>'
-        f'<ol class="pd-bars" aria-label="The likeliest tokens: share before, share after">{rows}</ol>'
+        '<div class="pd-likeliest" tabindex="0" role="group" aria-label="The likeliest tokens: share before, share'
+        f' after"><ol class="pd-bars">{rows}</ol></div>'
         f"{_rest(data, choice, reading, told) if data['vocabulary'] > SHOWN else ''}"
+        f'<p class="pd-legend">{legend}<span>bars: 0.01% to 100%, each line 10 times the one before</span></p>'
     )
 
 
