@@ -28,7 +28,7 @@ lock:  ## resolve requirements.txt anew: constraints.txt, and requirements.lock 
 	grep -v '^-' requirements.txt | $(BIN)/uv pip compile - pyproject.toml --universal --fork-strategy fewest \
 	  --python-version 3.11 --no-header --no-annotate --generate-hashes -c constraints.txt -q -o requirements.lock
 
-build: $(STAMP)  ## run every notebook and build the pages
+build: $(STAMP)  ## run every notebook and build the pages (MODEL=0: without the 98 MB file of the model)
 	@echo "Building the book: every notebook runs, about a minute"
 	@rm -rf _build/html
 	@$(BIN)/jupyter-book build . --all -W -n --keep-going -q >/dev/null || \

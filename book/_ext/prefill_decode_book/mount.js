@@ -15,6 +15,8 @@
 
   /* the widgets */
 
+  const twin = /* the twin */ "";
+
   // The part of an anywidget model that a module may use.
   function modelFrom(state) {
     const listeners = new Map();
@@ -49,7 +51,7 @@
     const picture = root.cloneNode(true);
     try {
       const state = JSON.parse(root.querySelector('script[type="application/json"]').textContent);
-      await widgets[name].render({ model: modelFrom(state), el: root });
+      await widgets[name].render({ model: modelFrom(state), el: root, page: { widgets, modelFrom, twin } });
     } catch (error) {
       root.replaceWith(picture);
       console.error(`widget ${name} stays a picture`, error);

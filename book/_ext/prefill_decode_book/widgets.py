@@ -4,6 +4,7 @@ Readers open pages from the disk, and browsers refuse ES modules there. The modu
 taking the word ``export`` away and giving each a scope of its own is all that a bundler would do.
 """
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -13,11 +14,12 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
+from prefill_decode import twin
 from prefill_decode.widgets.page_only import for_page
 
 SOURCE = Path("src/prefill_decode/widgets")
 MOUNT = Path(__file__).parent / "mount.js"
-MODULES = "/* the widgets */"
+MODULES, TWIN = "/* the widgets */", '/* the twin */ ""'
 
 DEFAULT = re.compile(r"^export default\s+", re.MULTILINE)
 NAMED = re.compile(r"^export (?=(?:async )?(?:function|const|let|class)\b)", re.MULTILINE)
@@ -50,9 +52,10 @@ def as_block(name: str, source: str) -> str:
 
 
 def bundle_script(folder: Path) -> str:
-    """Join every widgets/<name>.js with the few lines that mount them."""
+    """Join every widgets/<name>.js with the few lines that mount them; the twin is a text, for a worker to run."""
     blocks = [as_block(path.stem.replace("_", "-"), path.read_text("utf-8")) for path in sorted(folder.glob("*.js"))]
-    return MOUNT.read_text("utf-8").replace(MODULES, "\n".join(blocks))
+    mount = MOUNT.read_text("utf-8").replace(TWIN, json.dumps(twin.source(), ensure_ascii=False))
+    return mount.replace(MODULES, "\n".join(blocks))
 
 
 def bundle_styles(folder: Path) -> str:

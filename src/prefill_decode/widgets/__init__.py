@@ -9,6 +9,7 @@ from prefill_decode.widgets.prompt_explorer import PromptExplorer
 from prefill_decode.widgets.roofline import Roofline
 from prefill_decode.widgets.tile_sweep import TileSweep
 from prefill_decode.widgets.token_sampler import TokenSampler
+from prefill_decode.widgets.your_phrase import YourPhrase
 
 __all__ = [
     "AttentionGrid",
@@ -20,4 +21,5 @@ __all__ = [
     "Roofline",
     "TileSweep",
     "TokenSampler",
+    "YourPhrase",
 ]

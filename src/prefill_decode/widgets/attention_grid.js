@@ -11,12 +11,14 @@ const ICONS = {
   next: "M5 3v10l7-5z",
   last: "M11 3h2v10h-2zM3 3v10l7-5z",
 };
+const CELLS_A_TASK = 250; // of a large triangle that is drawn while a model runs in the page
 const COLUMNS = '<colgroup><col class="pd-col-phase"><col class="pd-col-pass"><col class="pd-col-label"></colgroup>';
 const NOTHING_CHOSEN =
   "<p>Nothing is chosen from this row: the prompt says what comes next. Only its last row’s logits are needed.</p>";
 
-export function bytesOf(base64) {
-  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+/** Bytes as Python sends them, in base64, or as they are: the twin in the page has no text to squeeze them through. */
+export function bytesOf(data) {
+  return data instanceof Uint8Array ? data : Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
 }
 
 export function int16Of(base64) {
@@ -81,8 +83,9 @@ export function sumOf(terms) {
   return (shown.length <= 3 ? shown : [shown[0], "…", shown.at(-1)]).join(" + ");
 }
 
+/** With a comma at every thousand; the browser's own formatter takes 30 ms to wake up. */
 export function formatCount(count) {
-  return count.toLocaleString("en-US");
+  return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
 export function formatWeight(byte) {
@@ -148,7 +151,7 @@ export function sentenceAt(phrase, step, withoutCache = false) {
 /** The entries of an address hash that carry the prefix, without it. */
 export function parseHash(hash, prefix = "") {
   const entries = [...new URLSearchParams(hash.replace(/^#/, ""))];
-  const known = ["step", "layer", "head", "phrase"];
+  const known = ["step", "layer", "head", "example"];
   return Object.fromEntries(known.flatMap((key) => entries.filter(([name]) => name === prefix + key).slice(-1)
     .map(([, value]) => [key, value])));
 }
@@ -200,10 +203,11 @@ function readoutHtml(phrase, weights, scores, q, k, words) {
   );
 }
 
-function bodyHtml(phrases, phrase) {
+/** The widget's body, with the first `rows` rows of its triangle. */
+function bodyHtml(phrases, phrase, rows) {
   return (
     `<div class="pd-tokens" role="list" aria-label="Tokens">${chipsHtml(phrase)}</div>` +
-    `<div class="pd-main"><div class="pd-scroll">${tableHtml(phrase)}</div>` +
+    `<div class="pd-main"><div class="pd-scroll">${tableHtml(phrase, rows)}</div>` +
     `<p class="pd-readout"></p>${noteHtml(phrase)}` +
     `<div class="pd-steps">${stepControlsHtml(phrase)}</div>` +
     `<p class="pd-sentence" aria-live="polite"></p>` +
@@ -222,26 +226,32 @@ function noteHtml(phrase) {
   return `<p class="pd-note">Shows the first ${phrase.steps} of ${phrase.positions} positions.</p>`;
 }
 
-function tableHtml(phrase) {
+function tableHtml(phrase, rows) {
   const split = Math.min(phrase.steps, phrase.promptLen);
   const columns = phrase.tokens.slice(0, phrase.steps)
     .map((text, k) => `<th scope="col" data-i="${k}" data-origin="${originOf(k, phrase.promptLen)}">${tokenHtml(text)}</th>`).join("");
-  const decode = phrase.steps > split ? groupHtml(phrase, "decode", split, phrase.steps) : "";
+  const decode = phrase.steps > split ? groupHtml(phrase, "decode", 0, rows - split) : "";
   return (
     `<table class="pd-table" style="--pd-n:${phrase.steps};--pd-p:${split};--pd-m:${phrase.steps - split}"><caption></caption>${COLUMNS}` +
     `<thead><tr><td class="pd-corner" colspan="3"><span>key →</span> <span>query ↓</span></td>${columns}</tr></thead>` +
-    `${groupHtml(phrase, "prefill", 0, split)}${decode}</table>`
+    `${groupHtml(phrase, "prefill", 0, Math.min(rows, split))}${decode}</table>`
   );
 }
 
 function groupHtml(phrase, phase, from, to) {
-  const rest = phase === "prefill" ? " · one pass" : " · one row a pass";
-  const rows = Array.from({ length: to - from }, (_, i) => {
-    const lead = i > 0 ? "" :
-      `<th class="pd-phase" scope="rowgroup" rowspan="${to - from}"><span><b>${phase}</b><span>${rest}</span></span></th>`;
-    return rowHtml(phrase, phase, from + i, lead + passCellHtml(phrase, phase, from + i, i === 0, to - from));
+  return `<tbody data-part="${phase}">${rowsHtml(phrase, phase, from, to)}</tbody>`;
+}
+
+/** Rows `from` to `to` of one phase, counted from its first. */
+function rowsHtml(phrase, phase, from, to) {
+  const split = Math.min(phrase.steps, phrase.promptLen);
+  const [first, count, rest] = phase === "prefill" ? [0, split, " · one pass"] : [split, phrase.steps - split, " · one row a pass"];
+  const rows = Array.from({ length: Math.max(0, to - from) }, (_, i) => {
+    const isFirst = from + i === 0;
+    const lead = isFirst ? `<th class="pd-phase" scope="rowgroup" rowspan="${count}"><span><b>${phase}</b><span>${rest}</span></span></th>` : "";
+    return rowHtml(phrase, phase, first + from + i, lead + passCellHtml(phrase, phase, first + from + i, isFirst, count));
   });
-  return `<tbody data-part="${phase}">${rows.join("")}</tbody>`;
+  return rows.join("");
 }
 
 function passCellHtml(phrase, phase, q, isFirst, rows) {
@@ -388,6 +398,7 @@ class GridView {
 
   destroy() {
     this.pause();
+    clearTimeout(this.growing);
     clearTimeout(this.hashTimer);
     this.abort.abort();
     for (const [event, handler] of this.modelHandlers) this.model.off?.(event, handler);
@@ -402,7 +413,8 @@ class GridView {
   }
 
   fromHash() {
-    this.apply(parseHash(location.hash, this.hashPrefix));
+    const { example, ...state } = parseHash(location.hash, this.hashPrefix); // "phrase" is a reader's own text
+    this.apply({ phrase: example, ...state });
   }
 
   /** Go to a state given by labels, as the address and the model hold it; what is unknown is left as it is. */
@@ -420,9 +432,11 @@ class GridView {
     this.phraseIndex = this.phrases[index] ? index : 0;
     const phrase = (this.phrase = this.phrases[this.phraseIndex]);
     this.bytes = bytesOf(phrase.weights);
+    this.known = phrase.known ?? phrase.steps; // rows that have been computed: all, but in a run that goes on
     this.scores = phrase.scores && int16Of(phrase.scores.data);
     this.root.querySelectorAll(":scope > :not(script)").forEach((element) => element.remove());
-    this.root.insertAdjacentHTML("beforeend", bodyHtml(this.phrases, phrase));
+    const rows = phrase.known ? Math.max(1, Math.floor(CELLS_A_TASK / 2 / phrase.steps)) : phrase.steps;
+    this.root.insertAdjacentHTML("beforeend", bodyHtml(this.phrases, phrase, Math.min(rows, phrase.steps)));
     this.collect();
     this.setAttributes(this.root, {
       "data-steps": phrase.steps, "data-prompt-len": phrase.promptLen, "data-size": phrase.steps > 16 ? "large" : "small",
@@ -433,6 +447,30 @@ class GridView {
     this.showMeasure(this.measure);
     this.showHead(...phrase.open);
     this.showStep(phrase.steps);
+    clearTimeout(this.growing);
+    this.grow();
+  }
+
+  /** Add the rows that are still left out, a few a task: the page answers while a large triangle is drawn. */
+  grow() {
+    const { phrase } = this;
+    const [from, split] = [this.rows.length, Math.min(phrase.steps, phrase.promptLen)];
+    if (from === phrase.steps) return;
+    this.growing = setTimeout(() => {
+      const to = Math.min(phrase.steps, from + Math.ceil(CELLS_A_TASK / phrase.steps));
+      const [prefill, decode] = this.root.querySelectorAll("tbody");
+      prefill.insertAdjacentHTML("beforeend", rowsHtml(phrase, "prefill", from, Math.min(to, split)));
+      decode?.insertAdjacentHTML("beforeend", rowsHtml(phrase, "decode", Math.max(0, from - split), to - split));
+      this.collect();
+      for (let q = from; q < to; q += 1) {
+        if (q < this.known) this.showRow(q);
+        if (q < this.step) this.markRow(q, this.step);
+      }
+      this.markUnknown();
+      this.rows[this.step - 1]?.setAttribute("aria-current", "step");
+      this.showPasses();
+      this.grow();
+    }, 30); // longer than a frame, or two portions would be laid out in one
   }
 
   /** Look every element up once, so that a step touches only what changes. */
@@ -467,13 +505,53 @@ class GridView {
     this.weights = this.bytes.subarray(start, start + pairsAt(phrase.steps));
     const sent = phrase.scores ? phrase.scores.heads.findIndex(([l, h]) => l === layer && h === head) : -1;
     this.headScores = sent < 0 ? null : this.scores.subarray(sent * pairsAt(phrase.steps), (sent + 1) * pairsAt(phrase.steps));
-    this.cells.forEach((row, q) => row.slice(0, q + 1).forEach((cell, k) => {
+    for (let q = 0; q < Math.min(this.known, this.rows.length); q += 1) this.showRow(q);
+    this.showChoice(layer, head);
+    this.showReadout();
+  }
+
+  /** Write the numbers of the head that is shown into one row. */
+  showRow(q) {
+    this.cells[q].slice(0, q + 1).forEach((cell, k) => {
       const byte = this.weights[pairsAt(q) + k];
       cell.style.setProperty("--pd-s", shadeOf(byte));
       cell.firstChild.data = formatWeight(byte);
-    }));
-    this.showChoice(layer, head);
-    this.showReadout();
+    });
+  }
+
+  /** Take a row that has just been computed: its bytes in all heads, the token it chose, what is measured anew. */
+  addRow({ q, bytes, token, next, names, measures, sinks }) {
+    const { phrase } = this;
+    const follows = this.step === this.known;
+    for (let head = 0; head * (q + 1) < bytes.length; head += 1) {
+      this.bytes.set(bytes.subarray(head * (q + 1), (head + 1) * (q + 1)), triangleIndex(head, q, 0, phrase.steps));
+    }
+    Object.assign(phrase, { known: q + 1, names, measures, sinks });
+    phrase.tokens[q + 1] = token;
+    phrase.next[q] = next;
+    this.known = q + 1;
+    for (const named of [this.chips[q + 1], this.columns[q + 1], this.labels[q + 1]]) {
+      if (named) named.querySelector("bdi").firstChild.data = token;
+    }
+    if (this.rows[q]) this.showRow(q);
+    this.showNames();
+    this.showMeasure(this.measure);
+    if (follows) this.showStep(this.known);
+  }
+
+  /** Name the heads that lead a measure anew. Texts are written into nodes that stand: new ones have all laid out. */
+  showNames() {
+    const { layers, heads, names } = this.phrase;
+    const list = this.root.querySelector(".pd-named");
+    if (list.children.length !== names.length) list.innerHTML = namedHtml(this.phrase);
+    this.named = [...list.children];
+    this.named.forEach((button, i) => {
+      const [layer, head, text] = names[i];
+      button.querySelector("span").firstChild.data = `${layers[layer]}/${heads[head]}`;
+      button.querySelector("bdi").firstChild.data = text;
+    });
+    this.map.forEach((button, i) => button.toggleAttribute("data-is-named", names.some(([l, h]) => l * heads.length + h === i)));
+    this.showChoice(this.layer, this.head);
   }
 
   /** Colour the map by one measure of all heads; a phrase of a single row has none. */
@@ -527,23 +605,31 @@ class GridView {
   }
 
   /** Reveal rows up to a step, or take them back. */
-  showStep(step) {
+  showStep(wanted) {
     const { promptLen } = this.phrase;
+    const step = Math.min(wanted, this.known);
     this.rows[this.step - 1]?.removeAttribute("aria-current");
-    for (let q = Math.min(step, this.step); q < Math.max(step, this.step); q += 1) {
-      const state = stateOf(q, 0, step, promptLen);
-      for (let k = 0; k <= q; k += 1) this.cells[q][k].dataset.state = state;
-      this.rows[q].toggleAttribute("data-shown", q < step);
-    }
+    const last = Math.min(this.rows.length, Math.max(step, this.step));
+    for (let q = Math.min(step, this.step); q < last; q += 1) this.markRow(q, step);
     this.step = step;
     this.rows[step - 1]?.setAttribute("aria-current", "step");
     this.chips.forEach((chip, i) => this.setAttributes(chip, { "data-chip": chipState(i, step, promptLen) }));
-    for (let i = promptLen; i < this.rows.length; i += 1) {
-      this.columns[i].toggleAttribute("data-unknown", i > step);
-      this.labels[i].toggleAttribute("data-unknown", i > step);
-    }
+    this.markUnknown();
     this.showCounts();
     this.showReadout();
+  }
+
+  markRow(q, step) {
+    const state = stateOf(q, 0, step, this.phrase.promptLen);
+    for (let k = 0; k <= q; k += 1) this.cells[q][k].dataset.state = state;
+    this.rows[q].toggleAttribute("data-shown", q < step);
+  }
+
+  markUnknown() {
+    for (let i = this.phrase.promptLen; i < this.phrase.steps; i += 1) {
+      this.columns[i].toggleAttribute("data-unknown", i > this.step);
+      this.labels[i]?.toggleAttribute("data-unknown", i > this.step);
+    }
   }
 
   /** Everything that follows from the step and from "Without a cache". */
@@ -671,6 +757,7 @@ class GridView {
       this.showCounts();
     };
     this.modelHandlers = [["change:data", () => this.fromModel()], ["change:without_cache", mode],
+      ["change:row", () => this.addRow(this.model.get("row"))],
       ...["phrase", "step", "layer", "head"].map((name) => [`change:${name}`, follow])];
     for (const [event, handler] of this.modelHandlers) this.model.on(event, handler);
   }
@@ -769,7 +856,7 @@ class GridView {
   play() {
     this.playing = true;
     this.showPlaying();
-    if (this.step === this.phrase.steps) {
+    if (this.step === this.known) {
       this.showStep(0);
       this.save();
     }
@@ -780,7 +867,7 @@ class GridView {
     this.timer = setTimeout(() => {
       this.showStep(this.step + 1);
       this.save();
-      if (this.step === this.phrase.steps) this.pause();
+      if (this.step === this.known) this.pause();
       else this.playOn();
     }, delayAt(this.step, this.phrase.promptLen, this.phrase.steps));
   }
@@ -820,7 +907,7 @@ class GridView {
     const now = performance.now();
     this.hashWrites = this.hashWrites.filter((time) => now - time < 30000);
     const write = () => {
-      const state = { step, layer, head, ...(this.phrases.length > 1 ? { phrase } : {}) };
+      const state = { step, layer, head, ...(this.phrases.length > 1 ? { example: phrase } : {}) };
       this.hashWrites.push(performance.now());
       history.replaceState(history.state, "", formatHash(location.hash, this.hashPrefix, state));
     };

@@ -138,7 +138,7 @@ class SweepView {
     }));
     this.rows.forEach(([row, cells], i) => {
       const { state, texts } = rowAt(i, step, memory, told, data.d);
-      put(row, "data-state", state);
+      put(row, "data-turn", state);
       cells.forEach((cell, column) => write(cell, texts[column]));
     });
     this.showAccesses(told.reads[step], told.writes[step]);

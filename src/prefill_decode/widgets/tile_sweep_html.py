@@ -112,7 +112,7 @@ def _row(data: dict, chosen: dict, told: dict, i: int) -> str:
     shown = "" if not in_tile else (factor or "–") if reads else "1.00"
     cells = "".join(f"<td>{value}</td>" for value in (maximum, total, shown, *output, "✓"))
     state = "now" if in_tile and reads else "done"
-    return f'<tr data-state="{state}"><th scope="row">{i + 1}</th>{cells}</tr>'
+    return f'<tr data-turn="{state}"><th scope="row">{i + 1}</th>{cells}</tr>'
 
 
 def _accesses(data: dict, told: dict, ends: str) -> str:
