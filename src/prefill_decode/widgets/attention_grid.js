@@ -364,6 +364,14 @@ function mapHtml(phrase) {
     `<button type="button" role="radio" aria-checked="false" tabindex="-1" data-head="${i}"${named.has(i) ? " data-is-named" : ""}></button>`).join("");
 }
 
+/** The options of the select "Head". */
+function headLabels(phrase, layer) {
+  return phrase.heads.map((label, h) => {
+    const text = headName(phrase, layer, h);
+    return text ? `${label} · ${text}` : label;
+  });
+}
+
 /** What is said of head i, and its share of the range of the measure. */
 function headWords(phrase, measure, byte, i) {
   const [layer, head] = [Math.floor(i / phrase.heads.length), i % phrase.heads.length];
@@ -534,8 +542,8 @@ class GridView {
       if (named) named.querySelector("bdi").firstChild.data = token;
     }
     if (this.rows[q]) this.showRow(q);
-    this.showNames();
     this.showMeasure(this.measure);
+    this.showNames();
     if (follows) this.showStep(this.known);
   }
 
@@ -551,6 +559,7 @@ class GridView {
       button.querySelector("bdi").firstChild.data = text;
     });
     this.map.forEach((button, i) => button.toggleAttribute("data-is-named", names.some(([l, h]) => l * heads.length + h === i)));
+    headLabels(this.phrase, this.layer).forEach((label, h) => { this.choice.head.options[h].text = label; });
     this.showChoice(this.layer, this.head);
   }
 
@@ -583,12 +592,7 @@ class GridView {
   showChoice(layer, head) {
     const { phrase } = this;
     const name = headName(phrase, layer, head);
-    if (layer !== this.layer) {
-      this.choice.head.innerHTML = optionsHtml(phrase.heads.map((label, h) => {
-        const text = headName(phrase, layer, h);
-        return text ? `${label} · ${text}` : label;
-      }));
-    }
+    if (layer !== this.layer) this.choice.head.innerHTML = optionsHtml(headLabels(phrase, layer));
     const before = this.map[this.layer * phrase.heads.length + this.head];
     if (before) this.setAttributes(before, { "aria-checked": "false", tabindex: "-1" });
     this.setAttributes(this.map[layer * phrase.heads.length + head], { "aria-checked": "true", tabindex: "0" });

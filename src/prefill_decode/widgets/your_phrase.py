@@ -74,7 +74,7 @@ def _controls(phrase: str, new_tokens: int) -> str:
         ' autocomplete="off"></label>'
         '<label class="pd-check"><input type="checkbox" name="recompute" autocomplete="off">'
         f"<span>Recompute all rows every pass</span></label></div>"
-        f'<div class="pd-choices">{buttons}<label class="pd-file" hidden><span>Choose the file</span>'
+        f'<div class="pd-acts">{buttons}<label class="pd-file" hidden><span>Choose the file</span>'
         '<input type="file" accept=".gguf"></label></div>'
         '<progress max="1" value="0" aria-label="Progress" hidden></progress>'
         '<p class="pd-status" role="status"></p>'
