@@ -4,16 +4,20 @@ The modules are plain ES modules. A page has them as one classic script that a w
 may neither import modules nor start a worker from a file, but from a text they may.
 """
 
+import base64
 import re
 from pathlib import Path
 
+from wasmtime import wat2wasm
+
 HERE = Path(__file__).parent
-MODULES = ("gguf", "decoder", "tokenizer", "observe", "worker")  # each imports from earlier ones only
+MODULES = ("gguf", "kernel", "decoder", "tokenizer", "observe", "worker")  # each imports from earlier ones only
 
 IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class)\b)", re.MULTILINE)
 
 
 def source() -> str:
-    """Return all modules as one classic script."""
-    return "\n".join(EXPORT.sub("", IMPORT.sub("", (HERE / f"{name}.js").read_text("utf-8"))) for name in MODULES)
+    """Return all modules as one classic script, with the kernel assembled."""
+    code = base64.b64encode(wat2wasm((HERE / "kernel.wat").read_text("utf-8"))).decode("ascii")
+    return f'const KERNEL = "{code}";\n' + "\n".join(EXPORT.sub("", IMPORT.sub("", (HERE / f"{name}.js").read_text("utf-8"))) for name in MODULES)

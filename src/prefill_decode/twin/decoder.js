@@ -3,8 +3,9 @@
 
 import { linear, readGguf } from "./gguf.js";
 
-/** Read the model out of the file: { config, embedding, layers, norm }, and the fields that the tokenizer needs. */
-export function load(buffer) {
+/** Read the model out of the file: { config, embedding, layers, norm }, and the fields that the tokenizer needs. With a
+    kernel, the file lies in its memory. */
+export function load(buffer, kernel = null) {
   const { fields, tensors } = readGguf(buffer);
   const field = (name) => fields.get(`llama.${name}`);
   const config = {
@@ -33,7 +34,7 @@ export function load(buffer) {
       down: matrix("ffn_down"), // [D, F]
     };
   });
-  const model = { config, embedding: tensors.get("token_embd.weight"), layers, norm: tensors.get("output_norm.weight") };
+  const model = { config, embedding: tensors.get("token_embd.weight"), layers, norm: tensors.get("output_norm.weight"), kernel };
   return { model, fields };
 }
 
@@ -60,7 +61,7 @@ export class KVCache {
     `trace` is called with (layer, head, position of the query, its weights); `between` before each layer: what it
     waits for may be a reader who wants to stop. */
 export async function forward(model, ids, cache, { trace, between } = {}) {
-  const { config, embedding, layers, norm } = model;
+  const { config, embedding, layers, norm, kernel } = model;
   const [n, D] = [ids.length, config.dModel];
   const x = new Float32Array(n * D); // [n, D]
   ids.forEach((id, i) => embedding.unpack(id, x.subarray(i * D, (i + 1) * D)));
@@ -68,21 +69,21 @@ export async function forward(model, ids, cache, { trace, between } = {}) {
   for (const [index, layer] of layers.entries()) {
     await between?.();
     add(x, attentionBlock(model, layer, index, x, n, rotation, cache, trace));
-    add(x, feedForward(config, layer, x, n));
+    add(x, feedForward(model, layer, x, n));
   }
   cache.length += n;
   const last = x.subarray((n - 1) * D); // [1, D]: only this row chooses the next token
-  return linear(embedding, rmsNorm(last, norm, config.normEps), 1); // [V, D] @ [D] -> [V]
+  return linear(embedding, rmsNorm(last, norm, config.normEps), 1, kernel); // [V, D] @ [D] -> [V]
 }
 
-function attentionBlock({ config }, layer, index, x, n, rotation, cache, trace) {
+function attentionBlock({ config, kernel }, layer, index, x, n, rotation, cache, trace) {
   const normed = rmsNorm(x, layer.attentionNorm, config.normEps); // [n, D]
-  const q = rotate(linear(layer.q, normed, n), n, rotation); // [n, h, d]
-  const k = rotate(linear(layer.k, normed, n), n, rotation); // [n, h_kv, d]
-  const v = linear(layer.v, normed, n); // [n, h_kv, d]
+  const q = rotate(linear(layer.q, normed, n, kernel), n, rotation); // [n, h, d]
+  const k = rotate(linear(layer.k, normed, n, kernel), n, rotation); // [n, h_kv, d]
+  const v = linear(layer.v, normed, n, kernel); // [n, h_kv, d]
   const [keys, values] = cache.extend(index, k, v); // [S, h_kv, d] each
   const mixed = attention(config, q, keys, values, n, cache.length, trace && ((...seen) => trace(index, ...seen)));
-  return linear(layer.output, mixed, n); // [n, h d] @ [h d, D] -> [n, D]
+  return linear(layer.output, mixed, n, kernel); // [n, h d] @ [h d, D] -> [n, D]
 }
 
 /** Average the values, weighted by softmax(q · k / √d) over the allowed keys: those up to the query's own position. */
@@ -108,11 +109,11 @@ function attention({ nHeads, nKvHeads, dHead }, q, keys, values, n, first, trace
   return out;
 }
 
-function feedForward(config, layer, x, n) {
+function feedForward({ config, kernel }, layer, x, n) {
   const normed = rmsNorm(x, layer.ffnNorm, config.normEps); // [n, D]
-  const [gate, up] = [linear(layer.gate, normed, n), linear(layer.up, normed, n)]; // [n, F] each
+  const [gate, up] = [linear(layer.gate, normed, n, kernel), linear(layer.up, normed, n, kernel)]; // [n, F] each
   gate.forEach((value, i) => { gate[i] = silu(value) * up[i]; });
-  return linear(layer.down, gate, n); // [n, F] @ [F, D] -> [n, D]
+  return linear(layer.down, gate, n, kernel); // [n, F] @ [F, D] -> [n, D]
 }
 
 /** Scale each row to root mean square 1, then by `weight` [D]: [n, D] -> [n, D]. */

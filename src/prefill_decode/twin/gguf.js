@@ -2,7 +2,7 @@
 // as they lie in the file; a product unpacks what it needs.
 
 const MAGIC = 0x46554747; // "GGUF"
-const BLOCK = 32; // numbers that share a scale
+export const BLOCK = 32; // numbers that share a scale
 const TYPES = { 0: "F32", 3: "Q4_1", 8: "Q8_0" };
 const BLOCK_BYTES = { Q4_1: 20, Q8_0: 34 };
 
@@ -75,7 +75,7 @@ function tensorAt(buffer, offset, { name, shape, type }) {
 }
 
 /** Float16 as it is stored, to its number: a table of all 65,536. */
-const HALF = Float32Array.from({ length: 65536 }, (_, bits) => {
+export const HALF = Float32Array.from({ length: 65536 }, (_, bits) => {
   const [sign, exponent, fraction] = [bits >> 15 ? -1 : 1, (bits >> 10) & 31, bits & 1023];
   if (exponent === 31) return fraction ? NaN : sign * Infinity;
   return sign * (exponent ? (1 + fraction / 1024) * 2 ** (exponent - 15) : fraction * 2 ** -24);
@@ -116,21 +116,29 @@ class Matrix {
   }
 }
 
-/** Return W x for every row x: [n, in] -> [n, out]. */
-export function linear(w, x, n) {
+/** Return W x for every row x: [n, in] -> [n, out]; row by row with a kernel, which is faster at every n. */
+export function linear(w, x, n, kernel = null) {
   const out = new Float32Array(n * w.rows);
-  if (n > 1) productOfRows(w, x, n, out);
+  if (kernel) {
+    for (let i = 0; i < n; i += 1) kernel.product(w, x.subarray(i * w.columns, (i + 1) * w.columns), out.subarray(i * w.rows, (i + 1) * w.rows));
+  } else if (n > 1) productOfRows(w, x, n, out);
   else if (w.type === "Q8_0") product8(w, x, out);
   else product4(w, x, out);
   return out;
+}
+
+/** The sum of x over each block. */
+export function sumsOfBlocks(x) {
+  const sums = new Float32Array(x.length / BLOCK);
+  for (let i = 0; i < x.length; i += 1) sums[Math.floor(i / BLOCK)] += x[i];
+  return sums;
 }
 
 // One row: every weight is read once, so it is used packed. 0..15 times scale, plus the least value, summed over a
 // block, is scale · Σ code x + least · Σ x; the second sum is the same for every row of W.
 
 function product4({ rows, columns, bytes, halves }, x, out) {
-  const sums = Float64Array.from({ length: columns / BLOCK }, (_, b) =>
-    x.subarray(b * BLOCK, (b + 1) * BLOCK).reduce((sum, value) => sum + value, 0));
+  const sums = sumsOfBlocks(x);
   for (let r = 0, at = 0; r < rows; r += 1) {
     let total = 0;
     for (let b = 0; b < sums.length; b += 1, at += 20) {

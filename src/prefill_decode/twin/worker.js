@@ -2,11 +2,14 @@
 // line for the reader; whatever else goes wrong is reported by its name.
 
 import { generate, load } from "./decoder.js";
+import { Kernel } from "./kernel.js";
 import { Observation } from "./observe.js";
 import { Tokenizer } from "./tokenizer.js";
 
 const STORE = "prefill-decode"; // of the browser's Cache API
 const MEGA = 1e6;
+// kernel.wat, assembled when the page was built; without it the twin is slower and no different
+const CODE = Uint8Array.from(atob(typeof KERNEL === "string" ? KERNEL : ""), (character) => character.charCodeAt(0));
 
 class Refusal extends Error {}
 
@@ -55,22 +58,22 @@ async function fetched(url, sha256, size) {
   const store = await caches.open(STORE).catch(() => null); // a private window may have none
   const stored = await store?.match(url);
   if (stored) {
-    const bytes = await read(stored, size);
-    if ((await digest(bytes)) === sha256) return start(bytes, { kept: true, fromStore: true });
+    const { bytes, kernel } = await read(stored, size);
+    if ((await digest(bytes)) === sha256) return start(bytes, kernel, { kept: true, fromStore: true });
     await store.delete(url);
   }
-  const bytes = await read(await answer(url), size);
+  const { bytes, kernel } = await read(await answer(url), size);
   await check(bytes, sha256);
   const kept = await keep(store, url, bytes);
-  return start(bytes, { kept, fromStore: false });
+  return start(bytes, kernel, { kept, fromStore: false });
 }
 
 async function opened(file, sha256, size) {
   needCrypto();
   if (file.size !== size) throw new Refusal(`“${file.name}” has ${file.size.toLocaleString("en-US")} bytes, the model’s file ${size.toLocaleString("en-US")}: choose another one`);
-  const bytes = await read(new Response(file), size);
+  const { bytes, kernel } = await read(new Response(file), size);
   await check(bytes, sha256);
-  start(bytes, { kept: false, fromStore: false });
+  start(bytes, kernel, { kept: false, fromStore: false });
 }
 
 async function answer(url) {
@@ -81,9 +84,10 @@ async function answer(url) {
   throw new Refusal(`this site does not serve the model (${response.status}): choose the file below, or use the prepared phrases`);
 }
 
-/** Read a response into one array and tell how far it is. */
+/** Read a response into one array, in a kernel's memory where there is one, and tell how far it is. */
 async function read(response, size) {
-  const bytes = new Uint8Array(size);
+  const kernel = await Kernel.make(CODE, size);
+  const bytes = kernel ? new Uint8Array(kernel.buffer, 0, size) : new Uint8Array(size);
   const reader = response.body.getReader();
   let [at, told] = [0, 0];
   for (;;) {
@@ -101,7 +105,7 @@ async function read(response, size) {
     }
   }
   if (at < size) throw new Refusal(`the file stopped after ${mega(at)} of ${mega(size)} MB: load again`);
-  return bytes;
+  return { bytes, kernel };
 }
 
 function mega(bytes) {
@@ -129,8 +133,8 @@ async function keep(store, url, bytes) {
   }
 }
 
-function start(bytes, told) {
-  const { model, fields } = load(bytes.buffer);
+function start(bytes, kernel, told) {
+  const { model, fields } = load(bytes.buffer, kernel);
   decoder = { model, tokenizer: new Tokenizer(fields) };
   postMessage({ type: "ready", ...told });
 }
