@@ -9,6 +9,9 @@ import pytest
 from reference import reference_cases
 
 from prefill_decode import __main__ as cli
+from prefill_decode import toy
+from prefill_decode.generate import generate
+from prefill_decode.sampling import Sampler
 
 
 def run(*args, stdin=None, **env):
@@ -46,8 +49,9 @@ def test_the_real_model_as_json():
     assert told["ttft_s"] == told["passes"][0]["seconds"]
     assert told["tpot_s"] == pytest.approx(sum(p["seconds"] for p in told["passes"][1:]) / 3)
     assert set(told) == set(
-        "prompt_ids generated_ids prompt_tokens text passes cache_len cache_bytes ttft_s tpot_s".split()
+        "prompt_ids generated_ids prompt_tokens text passes cache_len cache_bytes ttft_s tpot_s sampler".split()
     )
+    assert told["sampler"] is None  # greedy
 
 
 def test_the_text_and_the_table():
@@ -157,6 +161,24 @@ def test_tokens_are_drawn_as_the_options_say():
     assert run_json(*options, "--top-k", "1", "--seed", "7")["generated_ids"] == greedy
     drawn = [run_json(*options, "--temperature", "1.5", "--min-p", "0.01", "--seed", s)["generated_ids"] for s in "112"]
     assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_a_drawn_run_tells_what_repeats_it():
+    told = run_json(
+        "--toy", "the old cat", "--max-new-tokens", "8", "--ignore-stop", "--temperature", "1.5", "--seed", "3"
+    )
+    assert told["sampler"] == {
+        "temperature": 1.5,
+        "top_k": None,
+        "top_p": None,
+        "min_p": None,
+        "order": ["temperature", "top_k", "top_p", "min_p"],
+        "repetition_penalty": None,
+        "seed": 3,
+    }
+    again = generate(toy.load()[0], told["prompt_ids"], 8, sample=Sampler(**told["sampler"]))
+    assert again.new_ids == told["generated_ids"]
+    assert run_json("--toy", "the", "--max-new-tokens", "1", "--top-k", "2")["sampler"]["seed"] == 0  # the default, too
 
 
 @pytest.mark.parametrize(

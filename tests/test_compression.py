@@ -1,5 +1,9 @@
 """Caches that store less: round trips by hand, bytes by count, what a pass reads and what the next one reads."""
 
+import copy
+import itertools
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +16,7 @@ from prefill_decode.compression import QuantizedKVCache, RoundedKVCache, WindowK
 from prefill_decode.generate import generate
 from prefill_decode.model import forward
 from prefill_decode.quantised import Codes
+from prefill_decode.schedules import PagedKVCache
 
 IDS = [1, 9, 3, 13, 8, 2, 4, 5, 7, 7, 1, 3]
 C = TOY.config
@@ -67,6 +72,31 @@ def test_no_number_is_off_by_more_than_half_a_step(seed, bits, axis, groups, gro
     assert (off <= step / 2 + 2**-10 * (np.abs(split).max(axis=1) + step * 2**bits)).all()
 
 
+def test_a_scale_is_never_negative():
+    codes = Codes.of(np.array([[2049.1, 2049.3, 2049.5, 2049.9]]), 4, 4, 1)  # the smallest is rounded up, above all
+    assert (codes.zero.item(), codes.scale.item()) == (2050, 0)
+    assert not np.signbit(codes.scale).any()
+    assert codes.values(np.float64).tolist() == [[2050] * 4]
+
+
+def test_where_the_zero_point_rounds_down_the_smallest_number_has_another_code():
+    codes = Codes.of(np.array([[2049.0, 2049.5]]), 4, 2, 1)
+    assert codes.zero.item() == 2048
+    assert codes.packed.item() & 15 == 10  # as the docstring of Codes says
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [(65_600, "65600"), (-1e6, "1e"), (np.inf, "inf"), (-np.inf, "inf"), (np.nan, "nan")],
+)
+def test_what_scale_and_zero_point_cannot_hold_is_named(number, message):
+    with pytest.raises(ValueError, match=rf"numbers up to {message}.*: expected finite ones within ±65,504") as error:
+        Codes.of(np.array([[0, number, 0, 0]]), 4, 4, 1)
+    assert "\n" not in str(error.value)
+    most = Codes.of(np.array([[-65_504, 65_504, 0, 0]]), 2, 4, 1).values(np.float64)
+    assert np.isfinite(most).all()
+
+
 # 16 bits
 
 
@@ -74,7 +104,7 @@ def test_no_number_is_off_by_more_than_half_a_step(seed, bits, axis, groups, gro
 def test_sixteen_bits(format, least, most):
     cache = RoundedKVCache(C, 12, np.float64, format=format)
     assert least < apart(feed(cache), oracle(IDS)) < most
-    assert cache.nbytes == 12 * PER_ENTRY * 2
+    assert cache.nbytes == cache.nbytes_allocated == 12 * PER_ENTRY * 2
     keys, _ = cache.entries(0)
     if format == "float16":
         assert np.array_equal(keys, keys.astype(np.float16))
@@ -168,7 +198,126 @@ def test_a_failed_pass_leaves_it_as_it_was():
     assert (len(cache), cache.nbytes) == (6, before[1])
 
 
+# a pass is stored as a whole
+
+
+def layers_of(cache):
+    return len(cache), cache.next_position, [np.stack(cache.entries(layer)).tolist() for layer in range(C.n_layers)]
+
+
+def store(cache, rows):
+    for layer in range(C.n_layers):
+        cache.extend(layer, *rows[layer])
+
+
+def interrupted(stop, call, *args):
+    """Say whether a call was interrupted, at the line of the package that is the ``stop``-th to run."""
+    lines = itertools.count()
+
+    def trace(frame, event, _):
+        if event == "line" and next(lines) == stop:
+            raise KeyboardInterrupt
+        return trace if "prefill_decode" in frame.f_code.co_filename else None
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call(*args)
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+ROWS = np.random.default_rng(2).normal(size=(2, C.n_layers, 2, C.n_kv_heads, 7, C.d_head))
+
+
+@pytest.mark.parametrize(
+    ("make", "change"),
+    [
+        (lambda: QuantizedKVCache(C, np.float64, bits=4, group=4, residual=1), lambda cache: store(cache, ROWS[1])),
+        (lambda: QuantizedKVCache(C, np.float64, bits=4, group=4, residual=1), lambda cache: cache.truncate(2)),
+        (lambda: WindowKVCache(C, 6, np.float64, sinks=1), lambda cache: store(cache, ROWS[1])),
+        (lambda: WindowKVCache(C, 6, np.float64, sinks=1), lambda cache: cache.truncate(0)),
+    ],
+)
+def test_an_interrupt_leaves_all_layers_before_or_all_after(make, change):
+    cache = make()
+    store(cache, ROWS[0])
+    changed = copy.deepcopy(cache)
+    change(changed)
+    before, after = layers_of(cache), layers_of(changed)
+    ends = []
+    for stop in itertools.count():
+        twin = copy.deepcopy(cache)
+        if not interrupted(stop, change, twin):
+            break
+        ends.append([before, after].index(layers_of(twin)))  # one of the two
+        twin.truncate(len(twin))
+        if not ends[-1]:
+            change(twin)
+            assert layers_of(twin) == after  # it goes on as if nothing had been
+    assert ends == sorted(ends)
+    assert len(ends) > 5
+
+
+def test_numbers_that_cannot_be_quantised_leave_all_layers_as_they_were():
+    cache = QuantizedKVCache(C, np.float64, bits=4, group=4, residual=0)
+    rows = np.ones((C.n_layers, 2, C.n_kv_heads, 5, C.d_head))
+    store(cache, rows)
+    before = layers_of(cache)
+    rows[-1, 0, 0, 0, 0] = 1e6
+    with pytest.raises(ValueError, match=r"numbers up to 1e\+06"):
+        store(cache, rows)
+    assert layers_of(cache) == before
+
+
 # windows
+
+
+def evicted():
+    cache = WindowKVCache(C, 5, np.float64, sinks=1)
+    feed(cache)
+    return cache
+
+
+def test_a_window_cut_to_nothing_is_a_fresh_one():
+    cache = evicted()
+    cache.truncate(0)
+    assert (len(cache), cache.next_position, cache.nbytes) == (0, 0, 0)
+    assert apart(feed(cache), feed(WindowKVCache(C, 5, np.float64, sinks=1))) == 0
+
+
+def test_a_window_that_keeps_all_it_has_does_not_change():
+    cache, twin = evicted(), evicted()
+    cache.truncate(5)
+    assert layers_of(cache) == layers_of(twin)
+    assert apart(feed(cache, ids=[3, 1]), feed(twin, ids=[3, 1])) == 0
+
+
+@pytest.mark.parametrize("n", range(1, 5))
+def test_a_window_is_not_cut_after_an_eviction(n):
+    cache = evicted()
+    before = layers_of(cache)
+    with pytest.raises(ValueError, match=rf"cannot keep {n} of 5 entries: 7 older ones were evicted .*give 5 .*or 0"):
+        cache.truncate(n)
+    assert layers_of(cache) == before
+
+
+@pytest.mark.parametrize("n", range(6))
+def test_before_an_eviction_a_window_is_cut_as_any_cache(n):
+    cache = WindowKVCache(C, 5, np.float64, sinks=1)
+    feed(cache, ids=IDS[:5])
+    cache.truncate(n)
+    assert (len(cache), cache.next_position) == (n, n)
+    assert apart(feed(cache, ids=IDS[n:]), feed(WindowKVCache(C, 5, np.float64, sinks=1))[n:]) < SAME
+
+
+def test_who_evicts_says_so():
+    caches = [KVCache(C, 4), RoundedKVCache(C, 4), QuantizedKVCache(C, group=4), PagedKVCache(C, 2, 2)]
+    assert not any(cache.evicts for cache in caches)
+    assert WindowKVCache(C, 5).evicts
 
 
 @given(st.integers(0, 3), st.integers(1, 12), st.integers(1, 12), st.lists(st.integers(0, 15), min_size=1, max_size=16))
@@ -229,6 +378,15 @@ def test_they_stand_in_for_a_kv_cache(make):
         (lambda: WindowKVCache(C, 4, sinks=4), "a window of 4 keys with 4 sinks: it must be larger than its sinks"),
         (lambda: WindowKVCache(C, 4, sinks=-1), "with -1 sinks"),
         (lambda: WindowKVCache(C, 2.5), "a window of 2.5 keys"),
+        (lambda: WindowKVCache(C, np.ones((2, 2), int)), r"a window of \[\[1 1\] \[1 1\]\] keys"),
+        (lambda: QuantizedKVCache(C, bits=4.0), "bits = 4.0: expected one of 8, 4, 2"),
+        (lambda: QuantizedKVCache(C, bits="4"), "bits = '4'"),
+        (
+            lambda: QuantizedKVCache(C, group=4, recent=int),
+            "recent entries in <class 'int'>: expected a floating dtype",
+        ),
+        (lambda: QuantizedKVCache(C, group=4, recent="half-ish"), "recent entries in 'half-ish': expected a floating"),
+        (lambda: RoundedKVCache(C, 4, format=[]), r"format = \[\]: expected one of float16, bfloat16"),
     ],
 )
 def test_what_cannot_be_stored_is_named(call, message):

@@ -1,5 +1,7 @@
 """The generation loop: who is counted, when it stops, what it refuses."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from prefill_decode.attention import causal_mask
 from prefill_decode.cache import KVCache
 from prefill_decode.generate import generate, greedy
 from prefill_decode.model import forward
+from prefill_decode.sampling import Sampler
 
 PROMPT = [1, 9, 3]  # "the old cat"
 
@@ -85,6 +88,40 @@ def test_the_choice_is_the_callers(toy_model):
 
 def test_greedy_takes_the_lowest_id_of_equals():
     assert greedy(np.array([0.0, 2, 1, 2])) == 1
+
+
+@pytest.mark.parametrize(
+    ("logits", "message"),
+    [
+        ([0, np.nan, 1], "the logits hold nan or inf: the model's output is broken, no token can be chosen"),
+        ([np.nan] * 3, "the logits hold nan or inf"),
+        ([0, np.inf, 1], "the logits hold nan or inf"),
+        ([-np.inf] * 3, "all tokens are filtered away"),
+        (np.zeros((2, 2)), r"logits are \(2, 2\): expected one a token"),
+        ([], r"logits are \(0,\)"),
+        (["a"], r"logits are \(1,\): .* as numbers"),
+    ],
+)
+def test_greedy_says_what_the_sampler_says(logits, message):
+    for choose in (greedy, Sampler()):
+        with pytest.raises(ValueError, match=f"^{message}") as error:
+            choose(logits)
+        assert "\n" not in str(error.value)
+
+
+def test_greedy_finds_nan_wherever_it_is_and_may_meet_minus_infinity():
+    for place in range(40):
+        logits = np.r_[np.arange(20.0), np.inf, np.arange(19.0)]
+        logits[place] = np.nan
+        with pytest.raises(ValueError, match="nan or inf"):
+            greedy(logits.astype(np.float32))
+    assert greedy(np.array([-np.inf, -3, -np.inf])) == 1
+
+
+def test_a_broken_model_is_named(toy_model):
+    broken = dataclasses.replace(toy_model, norm=np.full_like(toy_model.norm, np.nan))
+    with pytest.raises(ValueError, match="the model's output is broken"):
+        generate(broken, PROMPT, 3)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """The decoder: parts against plain formulas, caching against no caching, the real model against its reference."""
 
+import copy
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -10,8 +12,10 @@ from prefill_decode import model as decoder
 from prefill_decode import smollm2, toy
 from prefill_decode.attention import causal_mask
 from prefill_decode.cache import KVCache
+from prefill_decode.compression import QuantizedKVCache, RoundedKVCache, WindowKVCache
 from prefill_decode.generate import generate
 from prefill_decode.model import Trace, decode_step, forward, prefill
+from prefill_decode.schedules import PagedKVCache
 
 PROMPT = [1, 9, 3, 13, 8, 2, 5, 6]  # eight words of the toy
 
@@ -128,7 +132,7 @@ class WindowCache:
     """Keep the last ``window`` entries: what a cache of another kind has to answer, and nothing more."""
 
     def __init__(self, window, n_layers):
-        self.window, self.next_position = window, 0
+        self.window, self.next_position, self.evicts = window, 0, True
         self.kv = [None] * n_layers
 
     def __len__(self):
@@ -146,6 +150,55 @@ class WindowCache:
         if layer == len(self.kv) - 1:
             self.next_position += k.shape[1]
         return both[0], both[1]
+
+
+def kept_after_every_interrupt(model, cache):
+    """Interrupt a pass of 2 rows at each of its operations in turn; yield the cache after it."""
+    for last in itertools.count():
+        left = itertools.count()
+
+        def rounded(x, left=left, last=last):
+            if next(left) == last:
+                raise KeyboardInterrupt
+            return x
+
+        twin = copy.deepcopy(cache)
+        try:
+            forward(dataclasses.replace(model, rounded=rounded), PROMPT[6:], twin)
+        except KeyboardInterrupt:
+            yield twin
+        else:
+            return
+
+
+@pytest.mark.parametrize(
+    ("make", "most"),
+    [
+        (lambda c: KVCache(c, 8, np.float64), 1e-12),
+        (lambda c: RoundedKVCache(c, 8, np.float64), 1e-12),
+        (lambda c: PagedKVCache(c, 2, 4, np.float64), 1e-12),
+        (lambda c: QuantizedKVCache(c, np.float64, bits=8, group=4, residual=0), 0.5),  # quantised, it stays so
+    ],
+)
+def test_an_interrupt_anywhere_takes_the_rows_back(toy_model, make, most):
+    cache, whole = make(toy_model.config), make(toy_model.config)
+    forward(toy_model, PROMPT[:6], cache)
+    forward(toy_model, PROMPT[:6], whole)
+    expected = forward(toy_model, PROMPT[6:], whole)
+    interrupted = list(kept_after_every_interrupt(toy_model, cache))
+    assert len(interrupted) > 30  # the operations of a pass, the head's among them
+    for kept in interrupted:
+        assert len(kept) == kept.next_position == 6
+        assert np.abs(forward(toy_model, PROMPT[6:], kept) - expected).max() < most
+
+
+@pytest.mark.parametrize(("n", "before", "after"), [(6, (4, 6), (4, 8)), (3, (3, 3), (4, 5))])
+def test_what_evicts_has_all_rows_of_an_interrupted_pass_or_none(toy_model, n, before, after):
+    cache = WindowKVCache(toy_model.config, 4, np.float64, sinks=1)
+    forward(toy_model, PROMPT[:n], cache)
+    ends = [(len(kept), kept.next_position) for kept in kept_after_every_interrupt(toy_model, cache)]
+    assert set(ends) == {before, after}
+    assert ends == sorted(ends)
 
 
 @pytest.mark.parametrize("chunks", [[8], [1] * 8, [3, 4, 1], [5, 1, 1, 1]])

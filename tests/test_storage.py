@@ -77,3 +77,24 @@ def test_on_the_real_model_fewer_bits_change_more(real_model64, tokenizer):
     exact, eight, two, token = compare_storage(real_model64, ids, caches, chunk=16, new_tokens=1)
     assert exact.mean == 0 < eight.mean < two.mean < token.mean
     assert eight.common == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (dict(chunk=0), "chunk = 0: expected a whole number of at least 1"),
+        (dict(chunk=-1), "chunk = -1"),
+        (dict(chunk=1.5), "chunk = 1.5"),
+        (dict(new_tokens=0), "max_new_tokens = 0"),
+        (dict(ids=[]), "there is no token to run"),
+        (dict(ids=[1]), "the text has 1 id: expected at least 2"),
+        (dict(ids=[1, 16]), "token id 16 is outside the vocabulary"),
+        (dict(caches={"exact": two_bits}), 'a cache is called "exact", as exact storage is: give it another name'),
+    ],
+)
+def test_what_cannot_be_compared_is_named_before_anything_runs(changed, message, monkeypatch):
+    monkeypatch.setattr("prefill_decode.storage.forward", lambda *_: pytest.fail("it ran"))
+    given = dict(ids=IDS, caches={"2 bits": two_bits}, chunk=3, new_tokens=2) | changed
+    with pytest.raises(ValueError, match=message) as error:
+        compare_storage(TOY, given.pop("ids"), given.pop("caches"), **given)
+    assert "\n" not in str(error.value)

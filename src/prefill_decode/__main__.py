@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> None:
         raise ValueError(f"--max-new-tokens {args.max_new_tokens}: expected at least 1, the first comes out of prefill")
     if args.toy and args.dtype == "float32":
         raise ValueError("--dtype float32: the toy computes in float64, leave --dtype out")
-    chooser(args)  # what is out of range is said before the weights are read
+    sample = chooser(args)  # what is out of range is said before the weights are read
     weights = toy if args.toy else smollm2
     model, tokenizer = toy.load() if args.toy else smollm2.load(np.dtype(args.dtype or "float32"))
     prompt = tokenizer.chat(phrase) if args.chat else tokenizer.encode(phrase)
@@ -105,12 +105,12 @@ def run(args: argparse.Namespace) -> None:
         prompt,
         args.max_new_tokens,
         use_cache=not args.no_cache,
-        sample=chooser(args),
+        sample=sample,
         stop_ids=stop_ids,
         on_token=growing,
     )
     if args.json:
-        print(json.dumps(as_json(result, tokenizer, stop_ids)))
+        print(json.dumps(as_json(result, tokenizer, stop_ids, sample)))
     else:
         print("\n\n" + table(result.passes) + "\n" + summary(result))
 
@@ -170,8 +170,11 @@ def summary(result: Generation) -> str:
     )
 
 
-def as_json(result: Generation, tokenizer, stop_ids: Sequence[int]) -> dict:
-    """Return the run as plain data; ``text`` holds the new tokens only, without a final stop token."""
+def as_json(result: Generation, tokenizer, stop_ids: Sequence[int], sample: Callable[[np.ndarray], int]) -> dict:
+    """Return the run as plain data; ``text`` holds the new tokens only, without a final stop token.
+
+    ``sampler`` holds the arguments of the ``Sampler`` that chose, to repeat the run with; it is None for greedy.
+    """
     new_ids = result.new_ids
     prompt_ids = result.ids[: len(result.ids) - len(new_ids)]
     said = new_ids[:-1] if new_ids[-1] in stop_ids else new_ids
@@ -180,6 +183,7 @@ def as_json(result: Generation, tokenizer, stop_ids: Sequence[int]) -> dict:
         "generated_ids": new_ids,
         "prompt_tokens": tokenizer.tokens(prompt_ids),
         "text": tokenizer.decode(said),
+        "sampler": sample.settings if isinstance(sample, Sampler) else None,
         "passes": [vars(p) for p in result.passes],
         "cache_len": result.cache_len,
         "cache_bytes": result.cache_bytes,

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from .attention import causal_mask
-from .config import Config, is_whole
+from .config import Config, is_whole, one_line
 
 
 class Cache(Protocol):
@@ -29,8 +29,12 @@ class Cache(Protocol):
     def check_room(self, n_rows: int) -> None:
         """Raise ValueError if so many new rows do not fit, saying what would."""
 
+    @property
+    def evicts(self) -> bool:
+        """Whether old entries are dropped: ``truncate`` cannot bring them back, and entry i need not be position i."""
+
     def truncate(self, n: int) -> None:
-        """Keep the first n entries."""
+        """Keep the first n entries; what a pass brought and did not commit is forgotten."""
 
     def __len__(self) -> int:
         """Entries held, the same in every layer."""
@@ -56,15 +60,22 @@ class KVCache:
     dtype : numpy dtype
         Of the keys and values, the model's own.
 
+    Raises
+    ------
+    ValueError
+        If the capacity is no whole number of at least 1.
+
     Notes
     -----
-    An entry is committed when the *last* layer has been extended. A pass that fails or is interrupted on the
-    way leaves the cache as it was.
+    An entry is committed when the *last* layer has been extended. A pass that fails or is interrupted before
+    leaves the cache as it was; one that is interrupted later is cut off again by ``model.forward``.
     """
+
+    evicts = False
 
     def __init__(self, config: Config, capacity: int, dtype: type = np.float32) -> None:
         if not is_whole(capacity) or capacity < 1:
-            raise ValueError(f"a cache of {capacity} entries holds nothing: give a capacity of at least 1")
+            raise ValueError(f"a cache of {one_line(capacity)} entries holds nothing: give a capacity of at least 1")
         self.config = config
         self.capacity = capacity
         shape = (config.n_layers, 2, config.n_kv_heads, capacity, config.d_head)
@@ -119,7 +130,7 @@ class KVCache:
         return keys, values
 
     def truncate(self, n: int) -> None:
-        """Keep the first ``n`` entries; the rest is forgotten, not freed."""
+        """Keep the first ``n`` entries; the rest is forgotten, not freed. ValueError if there are not so many."""
         check_kept(n, self._length)
         self._length = n
 
@@ -162,4 +173,4 @@ def check_rows(config: Config, dtype: np.dtype, layer: int, k: np.ndarray, v: np
 def check_kept(n: int, length: int) -> None:
     """Raise ValueError if a cache of ``length`` entries cannot keep the first ``n``."""
     if not is_whole(n) or not 0 <= n <= length:
-        raise ValueError(f"cannot keep {n} of {length} entries: give 0 to {length}")
+        raise ValueError(f"cannot keep {one_line(n)} of {length} entries: give 0 to {length}")

@@ -8,9 +8,12 @@ import numpy as np
 
 from .attention import causal_mask
 from .cache import KVCache, check_kept, check_rows
-from .config import Config, is_whole
+from .config import Config, is_whole, one_line
 from .quantised import BITS, Codes
 from .rounding import bfloat16, float16
+from .window import WindowKVCache
+
+__all__ = ["QuantizedKVCache", "RoundedKVCache", "WindowKVCache"]
 
 FORMATS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"float16": float16, "bfloat16": bfloat16}
 
@@ -25,11 +28,16 @@ class RoundedKVCache(KVCache):
     dtype : numpy dtype
         The model's own.
     format : {"float16", "bfloat16"}
+
+    Raises
+    ------
+    ValueError
+        If the format is another one, or the capacity no whole number of at least 1.
     """
 
     def __init__(self, config: Config, capacity: int, dtype: type = np.float32, *, format: str = "float16") -> None:
-        if format not in FORMATS:
-            raise ValueError(f"format = {format!r}: expected one of {', '.join(FORMATS)}")
+        if not isinstance(format, str) or format not in FORMATS:
+            raise ValueError(f"format = {one_line(format)}: expected one of {', '.join(FORMATS)}")
         super().__init__(config, capacity, dtype)
         self._rounded = FORMATS[format]
 
@@ -41,6 +49,11 @@ class RoundedKVCache(KVCache):
     def nbytes(self) -> int:
         """Bytes that the entries take in 16 bits."""
         return super().nbytes * 2 // self.dtype.itemsize
+
+    @property
+    def nbytes_allocated(self) -> int:
+        """Bytes that ``capacity`` entries take in 16 bits."""
+        return super().nbytes_allocated * 2 // self.dtype.itemsize
 
 
 class QuantizedKVCache:
@@ -66,10 +79,19 @@ class QuantizedKVCache:
     keys_per : {"channel", "token"}
         "token" is the counter-example: a large channel spoils the others.
 
+    Raises
+    ------
+    ValueError
+        If an option is none of these, or a group does not divide ``d_head`` or fill whole bytes.
+
     Notes
     -----
-    Keys are stored as they are read: turned by their positions already.
+    Keys are stored as they are read: turned by their positions already. A pass that is interrupted leaves the entries
+    that were there; those that its last layer had quantised stay quantised. ``speculative_generate`` may choose other
+    tokens than ``generate`` on such a cache, since a pass of several rows reads its own rows exactly.
     """
+
+    evicts = False
 
     def __init__(
         self,
@@ -82,18 +104,11 @@ class QuantizedKVCache:
         recent: type | None = None,
         keys_per: str = "channel",
     ) -> None:
-        if bits not in BITS:
-            raise ValueError(f"bits = {bits}: expected one of {', '.join(map(str, BITS))}")
-        if not is_whole(group) or group < 1 or config.d_head % group or group * bits % 8:
-            raise ValueError(f"group = {group}: expected a divisor of d_head = {config.d_head} that fills whole bytes")
-        if not is_whole(residual) or residual < 0:
-            raise ValueError(f"residual = {residual}: expected a whole number of at least 0")
-        if keys_per not in ("channel", "token"):
-            raise ValueError(f'keys_per = {keys_per!r}: expected "channel" or "token"')
+        _check_options(config, bits, group, residual, keys_per)
         self.config = config
         self.dtype = np.dtype(dtype)
         self.bits, self.group, self.residual, self.keys_per = bits, group, residual, keys_per
-        empty = np.zeros((2, config.n_kv_heads, 0, config.d_head), recent or dtype)
+        empty = np.zeros((2, config.n_kv_heads, 0, config.d_head), _floating(dtype if recent is None else recent))
         self._exact = [empty] * config.n_layers  # [key or value, h_kv, entries, d], the newest entries
         self._old: list[list[tuple[Codes, Codes]]] = [[] for _ in range(config.n_layers)]  # keys, values of a group
         self._pending: dict[int, np.ndarray] = {}
@@ -122,6 +137,11 @@ class QuantizedKVCache:
         Returns
         -------
         keys, values : ndarray, [h_kv, len + L, d]
+
+        Raises
+        ------
+        ValueError
+            If the rows do not fit in shape or dtype, or hold what ``Codes`` cannot. Nothing has changed then.
         """
         check_rows(self.config, self.dtype, layer, k, v)
         before = self.entries(layer)
@@ -140,16 +160,18 @@ class QuantizedKVCache:
     def truncate(self, n: int) -> None:
         """Keep the first ``n`` entries; of a group that is cut, the values as stored become the exact ones."""
         check_kept(n, self._length)
-        groups = len(self._old[0])
-        kept = min(groups, n // self.group)
-        for layer in range(self.config.n_layers):
-            if kept < groups:
-                stored = np.stack(self.entries(layer))[:, :, kept * self.group : n]
-                self._exact[layer] = stored.astype(self._exact[layer].dtype)
-                self._old[layer] = self._old[layer][:kept]
-            else:
-                self._exact[layer] = self._exact[layer][:, :, : n - kept * self.group]
-        self._length = n
+        kept = min(len(self._old[0]), n // self.group)  # groups
+        layers = range(self.config.n_layers)
+        exact = [self._kept(layer, kept, n) for layer in layers]
+        old = [self._old[layer][:kept] for layer in layers]
+        self._old, self._exact, self._length, self._pending = old, exact, n, {}
+
+    def _kept(self, layer: int, groups: int, n: int) -> np.ndarray:
+        """Return what follows ``groups`` whole groups, up to entry n, as the exact entries of a layer."""
+        exact = self._exact[layer]
+        if groups == len(self._old[layer]):
+            return exact[:, :, : n - groups * self.group]
+        return np.stack(self.entries(layer))[:, :, groups * self.group : n].astype(exact.dtype)
 
     def __len__(self) -> int:
         return self._length
@@ -166,86 +188,39 @@ class QuantizedKVCache:
         return self.nbytes
 
     def _commit(self, n_rows: int) -> None:
-        self._length += n_rows
-        for layer, exact in self._pending.items():
-            while exact.shape[2] >= self.residual + self.group:
-                k, v = exact[:, :, : self.group].astype(self.dtype)  # [h_kv, group, d] each
-                axis = 1 if self.keys_per == "channel" else 2
-                self._old[layer].append(
-                    (Codes.of(k, self.bits, self.group, axis), Codes.of(v, self.bits, self.group, 2))
-                )
-                exact = exact[:, :, self.group :]
-            self._exact[layer] = exact.copy()
-        self._pending = {}
+        """Take over the rows of all layers; an interrupt on the way leaves everything as it is."""
+        layers = [self._settled(layer) for layer in range(self.config.n_layers)]
+        old, exact = [old for old, _ in layers], [exact for _, exact in layers]
+        self._old, self._exact, self._length, self._pending = old, exact, self._length + n_rows, {}
+
+    def _settled(self, layer: int) -> tuple[list[tuple[Codes, Codes]], np.ndarray]:
+        """Return the groups and the exact entries of a layer, its new rows included."""
+        old, exact = [*self._old[layer]], self._pending[layer]
+        axis = 1 if self.keys_per == "channel" else 2
+        while exact.shape[2] >= self.residual + self.group:
+            k, v = exact[:, :, : self.group].astype(self.dtype)  # [h_kv, group, d] each
+            old.append((Codes.of(k, self.bits, self.group, axis), Codes.of(v, self.bits, self.group, 2)))
+            exact = exact[:, :, self.group :]
+        return old, exact.copy()
 
 
-class WindowKVCache(KVCache):
-    """Keep the first ``sinks`` entries and the newest ones, ``window`` in all (after Xiao et al. 2024).
+def _check_options(config: Config, bits: int, group: int, residual: int, keys_per: str) -> None:
+    if not is_whole(bits) or bits not in BITS:
+        raise ValueError(f"bits = {one_line(bits)}: expected one of {', '.join(map(str, BITS))}")
+    if not is_whole(group) or group < 1 or config.d_head % group or group * bits % 8:
+        expected = f"a divisor of d_head = {config.d_head} that fills whole bytes"
+        raise ValueError(f"group = {one_line(group)}: expected {expected}")
+    if not is_whole(residual) or residual < 0:
+        raise ValueError(f"residual = {one_line(residual)}: expected a whole number of at least 0")
+    if keys_per not in ("channel", "token"):
+        raise ValueError(f'keys_per = {one_line(keys_per)}: expected "channel" or "token"')
 
-    Every row reads what a row of its own would find: inside a pass of several rows, too, older keys than the
-    window's are masked. Keys keep the positions that they have in the text.
 
-    Parameters
-    ----------
-    config : Config
-    window : int
-        Keys that a row reads at most, sinks and its own included; more than the sinks.
-    dtype : numpy dtype
-    sinks : int
-        First entries that are never evicted.
-    """
-
-    def __init__(self, config: Config, window: int, dtype: type = np.float32, *, sinks: int = 4) -> None:
-        if not (is_whole(window) and is_whole(sinks)) or not 0 <= sinks < window:
-            raise ValueError(f"a window of {window} keys with {sinks} sinks: it must be larger than its sinks")
-        self.window, self.sinks = window, sinks
-        super().__init__(config, window, dtype)
-        self._seen = 0  # positions that went through
-        self._rows: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-
-    @property
-    def next_position(self) -> int:
-        """Position of the next token in the text."""
-        return self._seen
-
-    def check_room(self, n_rows: int) -> None:
-        """Do nothing: there is always room, for what is evicted."""
-
-    def mask(self, n_queries: int) -> np.ndarray:
-        """Return which kept and new keys each new row reads: its window and the sinks, [L, S]."""
-        query = self._seen + np.arange(n_queries)[:, None]  # [L, 1]
-        key = np.concatenate([self._positions(), query[:, 0]])  # [S]
-        recent = key > query - (self.window - self.sinks)
-        return (key <= query) & (recent | (key < self.sinks))
-
-    def extend(self, layer: int, k: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the kept and the new keys and values, [h_kv, len + L, d] each; evict when the last layer has read."""
-        check_rows(self.config, self.dtype, layer, k, v)
-        held = self.entries(layer)
-        self._rows[layer] = tuple(np.concatenate(pair, axis=1) for pair in zip(held, (k, v), strict=True))
-        rows = self._rows[layer]
-        if layer == self.config.n_layers - 1:
-            self._commit(k.shape[1])
-        return rows
-
-    def _positions(self) -> np.ndarray:
-        """Return the text positions of the entries held: the sinks, then the newest."""
-        recent = np.arange(self._seen - (self._length - min(self._length, self.sinks)), self._seen)
-        return np.concatenate([np.arange(min(self._length, self.sinks)), recent])
-
-    def truncate(self, n: int) -> None:
-        """Keep the first ``n`` entries; what was evicted before does not come back."""
-        check_kept(n, self._length)
-        self._seen -= self._length - n
-        self._length = n
-
-    def _commit(self, n_rows: int) -> None:
-        total = self._length + n_rows
-        sinks = min(self.sinks, total)
-        kept = np.r_[:sinks, max(sinks, total - (self.window - sinks)) : total]
-        for layer, rows in self._rows.items():
-            for kind in (0, 1):
-                self._kv[layer, kind, :, : len(kept)] = rows[kind][:, kept]
-        self._rows = {}
-        self._seen += n_rows
-        self._length = len(kept)
+def _floating(given: object) -> np.dtype:
+    try:
+        dtype = np.dtype(given)
+    except TypeError:  # the name of no dtype: refused with those of other numbers
+        dtype = np.dtype(object)
+    if dtype.kind != "f":
+        raise ValueError(f"recent entries in {one_line(given)}: expected a floating dtype, such as np.float16")
+    return dtype

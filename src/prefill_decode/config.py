@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass
 
 
@@ -49,4 +50,15 @@ class Config:
 
 def is_whole(value: object) -> bool:
     """Say whether a value counts something: an integer of Python's or NumPy's, neither a truth value nor a float."""
-    return hasattr(value, "__index__") and not isinstance(value, bool)
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def is_number(value: object) -> bool:
+    """Say whether a value measures something: a real number of Python's or NumPy's, neither text nor a truth value."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def one_line(value: object, most: int = 60) -> str:
+    """Return any value as an error line shows it: text in quotes, arrays on one line, ``most`` characters."""
+    text = " ".join((repr(value) if isinstance(value, str) else str(value)).split())
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -81,8 +81,27 @@ class Generation:
 
 
 def greedy(logits: np.ndarray) -> int:
-    """Choose the likeliest token; of equal logits the lowest id."""
-    return int(np.argmax(logits))
+    """Choose the likeliest token; of equal logits the lowest id.
+
+    Parameters
+    ----------
+    logits : ndarray, [V]
+
+    Raises
+    ------
+    ValueError
+        If logits are no numbers in a row, one is NaN or +inf, or all are ``-inf``.
+    """
+    logits = np.asarray(logits)
+    if logits.dtype.kind not in "fiu" or logits.ndim != 1 or not logits.size:
+        expected = "expected one a token of the vocabulary, [V], as numbers"
+        raise ValueError(f"logits are {logits.shape}: {expected} (dtype {logits.dtype})")
+    token = int(np.argmax(logits))  # NumPy takes the first nan for the largest: this one logit tells of all
+    if np.isneginf(logits[token]):
+        raise ValueError("all tokens are filtered away: loosen the filters, one token at least must be left")
+    if not np.isfinite(logits[token]):
+        raise ValueError("the logits hold nan or inf: the model's output is broken, no token can be chosen")
+    return token
 
 
 def generate(

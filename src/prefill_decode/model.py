@@ -126,6 +126,11 @@ def forward(
     ------
     ValueError
         If ids, positions, mask or cache do not fit the model. The cache keeps what it held.
+
+    Notes
+    -----
+    Whatever ends a pass early, Ctrl-C too, the cache then has the entries that it had before, and may go on. Only one
+    that ``evicts`` has those of the whole pass, if its last layer was extended already.
     """
     ids = check_ids(model.config, ids)
     if logits not in ("all", "last"):
@@ -135,16 +140,17 @@ def forward(
     positions = _check_positions(first + np.arange(len(ids)) if positions is None else positions, len(ids))
     if mask is None:
         mask = causal_mask(len(ids), len(ids)) if cache is None else cache.mask(len(ids))  # [n, S]
-    x = model.rounded(model.embedding[ids].astype(model.dtype))  # [n, D]
+    held = 0 if cache is None else len(cache)
     try:
+        x = model.rounded(model.embedding[ids].astype(model.dtype))  # [n, D]
         x = _layers(model, x, rotary_angles(model, positions), cache, mask, trace)
+        if logits == "last":
+            x = x[-1:]  # [1, D]: only this row chooses the next token
+        out = project(model, model.embedding, normed(model, model.norm, x))  # [n, D] @ [D, V] -> [n, V]
     except BaseException:
-        if cache is not None:
-            cache.truncate(len(cache))  # what a pass took and did not commit goes back
+        if cache is not None:  # rows go back, committed or not; where entries were evicted for them, only the latter
+            cache.truncate(len(cache) if cache.evicts else held)
         raise
-    if logits == "last":
-        x = x[-1:]  # [1, D]: only this row chooses the next token
-    out = project(model, model.embedding, normed(model, model.norm, x))  # [n, D] @ [D, V] -> [n, V]
     return out if logits == "all" else out[0]
 
 

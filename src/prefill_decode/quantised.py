@@ -7,18 +7,24 @@ from dataclasses import dataclass
 import numpy as np
 
 BITS = (8, 4, 2)
+LARGEST = float(np.finfo(np.float16).max)
 
 
 @dataclass(frozen=True)
 class Codes:
     """An array in few bits, asymmetric: value = code · scale + zero.
 
+    Scale and zero point are float16, which limits the numbers: they lie within ±65,504, and a zero point that rounds
+    moves its group's codes (after 2049, rounded to 2048, with a scale of 0.1 the smallest number has code 10) or is off
+    by one part in 2,048. What spans less than float16 can tell, or lies below the zero point, is stored as zero point.
+
     Attributes
     ----------
     packed : ndarray of uint8
         Codes, 8 / bits in a byte, along the last axis.
     scale, zero : ndarray of float16
-        One a group; the smallest number of a group has code 0, the largest the largest code.
+        One a group, the scale at least 0; where they are exact, the smallest number of a group has code 0 and the
+        largest the largest code.
     shape : tuple of int
         Of the array.
     bits, axis : int
@@ -37,10 +43,17 @@ class Codes:
         """Quantise an array in groups of ``group`` numbers along an axis that they divide.
 
         Scale and zero point are rounded to float16 first, so that codes and values use the same ones.
+
+        Raises
+        ------
+        ValueError
+            If a number is not finite or beyond ±65,504.
         """
+        if not (most := np.abs(x).max(initial=0)) <= LARGEST:  # nan is not, either
+            raise ValueError(f"numbers up to {most:g}: expected finite ones within ±{LARGEST:,.0f}, float16's range")
         split = _split(x, group, axis)  # [..., groups, group, ...]
         zero = split.min(axis=axis + 1, keepdims=True).astype(np.float16)
-        span = split.max(axis=axis + 1, keepdims=True) - zero.astype(x.dtype)
+        span = np.maximum(split.max(axis=axis + 1, keepdims=True) - zero.astype(x.dtype), 0)  # zero may round above all
         scale = (span / (2**bits - 1)).astype(np.float16)
         step = np.where(scale > 0, scale, 1).astype(x.dtype)  # a group of equal numbers has no span
         codes = np.clip(np.rint((split - zero.astype(x.dtype)) / step), 0, 2**bits - 1).astype(np.uint8)

@@ -1,4 +1,7 @@
-"""Choosing the next token: from logits to a distribution that can be looked at, and from it to one token."""
+"""Choosing the next token: from logits to a distribution that can be looked at, and from it to one token.
+
+Each step changes logits (``steps``); it is shown as the softmax of what it leaves, where a token removed has 0.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from .config import is_whole
+from .generate import greedy
+from .settings import check_setting, checked_ids, checked_order
+from .steps import CHANGES, penalised, softmax
+
+OFF = 1e-3  # from 1, for the sum of shares that were rounded to 16 bits
 
 # In which order engines apply the steps; each step sees what the ones before left.
 ORDERS = {
@@ -14,25 +21,6 @@ ORDERS = {
     "vllm": ("temperature", "min_p", "top_k", "top_p"),
     "llama.cpp": ("top_k", "top_p", "min_p", "temperature"),
 }
-
-
-def softmax(logits: np.ndarray) -> np.ndarray:
-    """Return the distribution of logits [V]: positive shares that add up to 1; ``-inf`` gets 0.
-
-    Raises
-    ------
-    ValueError
-        If a logit is NaN or +inf, or all are ``-inf``.
-    """
-    logits = np.asarray(logits, np.float64)
-    if logits.ndim != 1 or not logits.size:
-        raise ValueError(f"logits are {logits.shape}: expected one a token of the vocabulary, [V]")
-    if np.isnan(logits).any() or np.isposinf(logits).any():
-        raise ValueError("the logits hold nan or inf: the model's output is broken, no token can be chosen")
-    if np.isneginf(logits).all():
-        raise ValueError("all tokens are filtered away: loosen the filters, one token at least must be left")
-    powers = np.exp(logits - logits.max())
-    return powers / powers.sum()
 
 
 def temperature(logits: np.ndarray, value: float) -> np.ndarray:
@@ -48,59 +36,64 @@ def temperature(logits: np.ndarray, value: float) -> np.ndarray:
     -------
     ndarray, [V]
         A distribution; so for every step of this module.
+
+    Raises
+    ------
+    ValueError
+        If the value is out of its range, or ``softmax`` refuses the logits; so for every step, too.
     """
-    if not 0 <= value < np.inf:
-        raise ValueError(f"temperature = {value}: expected 0 (greedy) or more")
-    p = softmax(logits)  # also checks them
-    if value == 0:
-        return np.eye(1, len(p), int(np.argmax(logits)))[0]
-    logs = _logs(p)
-    with np.errstate(over="ignore"):  # a tiny temperature leaves the likeliest ones alone
-        return softmax((logs - logs.max()) / value)
+    return _after("temperature", logits, value)
 
 
 def top_k(logits: np.ndarray, k: int) -> np.ndarray:
-    """Keep the k likeliest tokens (Fan et al. 2018); of equal ones the lower ids."""
-    if not is_whole(k) or k < 1:
-        raise ValueError(f"top_k = {k}: expected a whole number of at least 1")
-    p = softmax(logits)
-    return _kept(p, _ranked(p)[:k])
+    """Keep the k likeliest tokens (Fan et al. 2018); of equal ones the lower ids.
+
+    Raises
+    ------
+    ValueError
+        If k is no whole number of at least 1, or ``softmax`` refuses the logits.
+    """
+    return _after("top_k", logits, k)
 
 
 def top_p(logits: np.ndarray, value: float) -> np.ndarray:
     """Keep the nucleus: the fewest likeliest tokens that have at least ``value`` together (Holtzman et al. 2020).
 
-    The token that crosses the value belongs to the nucleus, so one is always left.
+    The token that crosses the value belongs to the nucleus, so one is always left; 1 keeps all.
+
+    Raises
+    ------
+    ValueError
+        If the value is not more than 0 and at most 1, or ``softmax`` refuses the logits.
     """
-    if not 0 < value <= 1:
-        raise ValueError(f"top_p = {value}: expected more than 0 and at most 1")
-    p = softmax(logits)
-    ranked = _ranked(p)
-    before = np.cumsum(p[ranked]) - p[ranked]  # what likelier tokens have together
-    return _kept(p, ranked[before < value])
+    return _after("top_p", logits, value)
 
 
 def min_p(logits: np.ndarray, value: float) -> np.ndarray:
-    """Keep tokens that have at least ``value`` times the likeliest one's probability."""
-    if not 0 <= value <= 1:
-        raise ValueError(f"min_p = {value}: expected 0 to 1")
-    p = softmax(logits)
-    return _kept(p, np.flatnonzero(p >= value * p.max()))
+    """Keep tokens that have at least ``value`` times the likeliest one's probability; 0 keeps all.
+
+    Raises
+    ------
+    ValueError
+        If the value is not 0 to 1, or ``softmax`` refuses the logits.
+    """
+    return _after("min_p", logits, value)
 
 
 def repetition_penalty(logits: np.ndarray, seen: Iterable[int], value: float) -> np.ndarray:
     """Make tokens less likely that were seen: positive logits are divided by ``value``, negative ones multiplied.
 
     Unlike the other steps it depends on where the logits' zero lies, so it belongs before them.
+
+    Raises
+    ------
+    ValueError
+        If the value is not above 0 or takes a logit beyond float64, something seen is no token, or ``softmax`` refuses
+        the logits.
     """
-    _check_penalty(value)
-    logits = np.array(logits, np.float64)
-    ids = np.unique(np.fromiter(seen, int))
-    outside = ids[(ids < 0) | (ids >= len(logits))]
-    if outside.size:
-        raise ValueError(f"token {outside[0]} was seen, the logits are those of {len(logits)} tokens: one does not fit")
-    logits[ids] = np.where(logits[ids] > 0, logits[ids] / value, logits[ids] * value)
-    return softmax(logits)
+    check_setting("repetition_penalty", value)
+    greedy(logits)  # refuses what no token can be chosen from
+    return softmax(penalised(np.asarray(logits, np.float64), checked_ids(seen), value))
 
 
 STEPS: dict[str, Callable[[np.ndarray, float], np.ndarray]] = {
@@ -120,10 +113,19 @@ def draw(p: np.ndarray, u: float) -> int:
         A distribution.
     u : float
         From 0 to 1, 1 excluded: one uniform number decides.
+
+    Raises
+    ------
+    ValueError
+        If p is no distribution, or u out of its range.
     """
-    if not 0 <= u < 1:
-        raise ValueError(f"u = {u}: expected 0 or more and less than 1")
-    total = np.cumsum(p)
+    check_setting("u", u)
+    p = np.asarray(p)
+    if p.dtype.kind not in "fiu" or p.ndim != 1 or not p.size:
+        raise ValueError(f"p is {p.dtype} {p.shape}: expected a distribution [V], one share a token")
+    total = np.cumsum(p, dtype=np.float64)
+    if not (p.min() >= 0 and abs(total[-1] - 1) <= OFF):
+        raise ValueError(f"p adds up to {total[-1]:g}, its least share is {p.min():g}: expected 1, and at least 0")
     # the sum may end a rounding short of 1; the last token with a share takes the rest
     return int(np.searchsorted(total, min(u, np.nextafter(total[-1], 0)), side="right"))
 
@@ -142,12 +144,20 @@ class Sampler:
     seen : iterable of int
         Tokens of the prompt, for the penalty; chosen ones are added.
     seed : int
-        Of ``np.random.default_rng``: one uniform number a token.
+        Of ``np.random.default_rng``, at least 0: one uniform number a token.
+
+    Attributes
+    ----------
+    settings : dict
+        The arguments that make such a sampler again, all but ``seen``.
+    seen : list of int
+        The tokens of ``seen``, then those chosen.
 
     Raises
     ------
     ValueError
-        If a value is out of its range, the order names something else, or a step stands twice.
+        If a value is out of its range, the order names something else, a step stands twice, or what was seen is no
+        token.
     """
 
     def __init__(
@@ -162,27 +172,28 @@ class Sampler:
         seen: Iterable[int] = (),
         seed: int = 0,
     ) -> None:
-        if sorted(order) != sorted(STEPS):
-            raise ValueError(f"order = {list(order)}: expected each of {', '.join(STEPS)} once")
         values = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p}
+        order = checked_order(order, values)
+        check_setting("seed", seed)
+        for name, value in {**values, "repetition_penalty": repetition_penalty}.items():
+            if value is not None:
+                check_setting(name, value)
         self.values = {name: values[name] for name in order if values[name] is not None}
         self.penalty = repetition_penalty
-        self.seen = list(seen)
+        self.seen = checked_ids(seen)
+        self.settings = {**values, "order": order, "repetition_penalty": repetition_penalty, "seed": seed}
         self._rng = np.random.default_rng(seed)
-        for name, value in self.values.items():
-            STEPS[name](np.zeros(1), value)  # a value out of range is named now, not at the first token
-        if repetition_penalty is not None:
-            _check_penalty(repetition_penalty)
 
     def trail(self, logits: np.ndarray) -> dict[str, np.ndarray]:
         """Return the distribution [V] at the start ("softmax") and after each step, in order."""
         trail = {"softmax": softmax(logits)}
+        logits = np.asarray(logits, np.float64)
         if self.penalty is not None:
-            trail["repetition_penalty"] = p = repetition_penalty(logits, self.seen, self.penalty)
-            logits = _logs(p)
+            logits = penalised(logits, self.seen, self.penalty)
+            trail["repetition_penalty"] = softmax(logits)
         for name, value in self.values.items():
-            trail[name] = p = STEPS[name](logits, value)
-            logits = _logs(p)
+            logits = CHANGES[name](logits, value)
+            trail[name] = softmax(logits)
         return trail
 
     def distribution(self, logits: np.ndarray) -> np.ndarray:
@@ -196,24 +207,8 @@ class Sampler:
         return token
 
 
-def _check_penalty(value: float) -> None:
-    if not 0 < value < np.inf:
-        raise ValueError(f"repetition_penalty = {value}: expected more than 0; 1 changes nothing")
-
-
-def _logs(p: np.ndarray) -> np.ndarray:
-    """Return logits of a distribution, for the next step: ``-inf`` where nothing is left."""
-    with np.errstate(divide="ignore"):
-        return np.log(p)
-
-
-def _ranked(p: np.ndarray) -> np.ndarray:
-    """Return ids, the likeliest first; of bitwise equal ones the lower id first."""
-    return np.argsort(-p, kind="stable")
-
-
-def _kept(p: np.ndarray, ids: np.ndarray) -> np.ndarray:
-    """Return the distribution of the tokens kept."""
-    kept = np.zeros_like(p)
-    kept[ids] = p[ids]
-    return kept / kept.sum()
+def _after(step: str, logits: np.ndarray, value: float) -> np.ndarray:
+    """Return the distribution after one step, its value and the logits checked."""
+    check_setting(step, value)
+    greedy(logits)  # refuses what no token can be chosen from
+    return softmax(CHANGES[step](np.asarray(logits, np.float64), value))

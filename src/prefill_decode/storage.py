@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from .cache import Cache, KVCache
-from .generate import generate
+from .config import is_whole, one_line
+from .generate import check_request, generate
 from .model import Model, forward
 from .sampling import softmax
 
@@ -82,29 +83,54 @@ def compare_storage(
     -------
     list of Stored
         "exact" first, then in the order given.
+
+    Raises
+    ------
+    ValueError
+        If the text has fewer than 2 ids or one that is no token, the chunk or the number of new tokens is no whole
+        number of at least 1, or a cache is called "exact". Nothing has run then.
     """
+    ids = check_request(model, ids, new_tokens)
+    if len(ids) < 2:
+        raise ValueError(f"the text has {len(ids)} id: expected at least 2, one to run and one to be foretold")
+    if not is_whole(chunk) or chunk < 1:
+        raise ValueError(f"chunk = {one_line(chunk)}: expected a whole number of at least 1")
+    if "exact" in caches:
+        raise ValueError('a cache is called "exact", as exact storage is: give it another name')
     every = {"exact": lambda: KVCache(model.config, len(ids) + new_tokens, model.dtype), **caches}
-    exact: list[np.ndarray] = []
+    exact: list[np.ndarray] = []  # logits of each pass, [chunk, V]
     rows: list[Stored] = []
     for name, make in every.items():
-        cache, surprise = make(), []
-        largest = total = 0.0  # of the change of the logits
-        for first in range(0, len(ids) - 1, chunk):  # the last id starts the continuation
-            end = min(first + chunk, len(ids) - 1)
-            logits = forward(model, ids[first:end], cache)  # [chunk, V]
-            if not rows:
-                exact.append(logits)
-            off = np.abs(logits - exact[first // chunk])
-            largest, total = max(largest, float(off.max())), total + float(off.sum())
-            surprise += [
-                -np.log(softmax(row)[token]) for row, token in zip(logits, ids[first + 1 : end + 1], strict=True)
-            ]
+        cache = make()
+        passes = _passes(model, ids[:-1], cache, chunk)  # the last id starts the continuation
+        if not rows:
+            passes = exact = list(passes)
+        compared = _compared(passes, exact, ids[1:])
         size = cache.nbytes / (len(ids) - 1)
-        mean = total / ((len(ids) - 1) * model.config.vocab_size)
         text = generate(model, ids, new_tokens, cache=cache).new_ids
         common = _common(text, rows[0].text if rows else text)
-        rows.append(Stored(name, size, largest, mean, float(np.exp(np.mean(surprise))), common, text))
+        rows.append(Stored(name, size, *compared, common, text))
     return rows
+
+
+def _passes(model: Model, ids: Sequence[int], cache: Cache, chunk: int) -> Iterator[np.ndarray]:
+    """Run the ids into a cache; yield the logits [chunk, V] of each pass."""
+    for first in range(0, len(ids), chunk):
+        yield forward(model, ids[first : first + chunk], cache)
+
+
+def _compared(
+    passes: Iterable[np.ndarray], exact: Sequence[np.ndarray], nexts: Sequence[int]
+) -> tuple[float, float, float]:
+    """Return the largest and the mean change of logits [chunk, V] against exact ones, and ``nexts``' perplexity."""
+    largest = total = 0.0
+    surprise: list[float] = []
+    for logits, right in zip(passes, exact, strict=True):
+        off = np.abs(logits - right)
+        largest, total = max(largest, float(off.max())), total + float(off.sum())
+        surprise += [-np.log(softmax(row)[nexts[len(surprise) + i]]) for i, row in enumerate(logits)]
+    mean = total / (len(nexts) * exact[0].shape[1])
+    return largest, mean, float(np.exp(np.mean(surprise)))
 
 
 def _common(a: Sequence[int], b: Sequence[int]) -> int:

@@ -8,6 +8,7 @@ from schedule_examples import REAL_SAME, SAME, TEXT, TOY, apart, oracle, prompts
 
 from prefill_decode.attention import causal_mask
 from prefill_decode.cache import KVCache
+from prefill_decode.compression import WindowKVCache
 from prefill_decode.model import Trace, forward
 from prefill_decode.schedules import (
     BlockPool,
@@ -30,6 +31,20 @@ def test_a_mask_is_used_row_by_row(toy_model):
     rows = prefill_then_decode(toy_model, IDS, 4, late)
     assert np.abs(rows - forward(toy_model, IDS, mask=late)).max() < 1e-12
     assert np.abs(rows - forward(toy_model, IDS)).max() > 1
+
+
+@pytest.mark.parametrize("split", range(1, 7))
+def test_a_cache_of_its_own_kind_says_who_reads_whom(split):
+    cache = WindowKVCache(TOY.config, 4, np.float64, sinks=1)
+    band = np.tri(6, dtype=bool) & (~np.tri(6, k=-3, dtype=bool) | (np.arange(6) < 1))
+    assert apart(prefill_then_decode(TOY, IDS, split, cache=cache), forward(TOY, IDS, mask=band)) < SAME
+
+
+def test_a_mask_over_all_positions_does_not_fit_a_window():
+    cache = WindowKVCache(TOY.config, 4, np.float64, sinks=1)
+    with pytest.raises(ValueError, match="evicts entries, a mask over all positions does not fit it: leave one"):
+        prefill_then_decode(TOY, IDS, 2, np.tri(6, dtype=bool), cache)
+    assert cache.next_position == 0
 
 
 @pytest.mark.parametrize("split", [0, 7])

@@ -10,6 +10,7 @@ from schedule_examples import OTHER, SAME, TOY, apart, prompts, tokens
 
 from prefill_decode.attention import causal_pairs
 from prefill_decode.cache import KVCache
+from prefill_decode.compression import WindowKVCache
 from prefill_decode.generate import Generation, Pass, generate
 from prefill_decode.model import prefill
 from prefill_decode.schedules import prompt_lookup, speculative_generate
@@ -140,6 +141,14 @@ def test_the_cache_of_a_run_is_what_the_ids_give(monkeypatch):
     prefill(TOY, result.ids[:-1], fresh)
     for layer in range(2):
         assert apart(caches[0].entries(layer), fresh.entries(layer)) < SAME
+
+
+def test_a_cache_that_evicts_is_refused_before_anything_runs():
+    cache, asked = WindowKVCache(TOY.config, 20, np.float64), []
+    with pytest.raises(ValueError, match=r"the cache evicts entries, .* give one that keeps all") as error:
+        speculative_generate(TOY, lambda ids, k: asked.append(k) or [], PROMPT, 8, 3, cache=cache)
+    assert "\n" not in str(error.value)
+    assert (asked, cache.next_position) == ([], 0)
 
 
 def test_times_are_told_a_token():

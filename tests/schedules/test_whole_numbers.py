@@ -5,6 +5,7 @@ import pytest
 from schedule_examples import TOY
 
 from prefill_decode.cache import KVCache
+from prefill_decode.config import is_number, is_whole, one_line
 from prefill_decode.generate import generate
 from prefill_decode.model import forward
 from prefill_decode.schedules import (
@@ -53,6 +54,18 @@ def test_what_is_no_whole_number_is_named(call, message):
     with pytest.raises(ValueError, match=message) as error:
         call()
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("value", [np.array(2), np.array([1, 2]), np.True_, 2.0, "2", None])
+def test_arrays_and_text_count_nothing(value):
+    assert not is_whole(value)
+    assert is_number(value) == (value is not None and isinstance(value, float))
+
+
+def test_an_error_line_has_one_line():
+    assert one_line(np.ones((2, 2))) == "[[1. 1.] [1. 1.]]"
+    assert one_line("a\nb") == r"'a\nb'"
+    assert one_line("x" * 99) == "'" + "x" * 58 + "…"
 
 
 def test_numpy_integers_count():

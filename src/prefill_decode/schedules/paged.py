@@ -35,6 +35,8 @@ class PagedKVCache:
     one array, in the order of positions; a kernel for paged memory reads them where they lie.
     """
 
+    evicts = False
+
     def __init__(self, config: Config, block_size: int, n_blocks: int, dtype: type | None = None) -> None:
         self._start(BlockPool(config, block_size, n_blocks, dtype), [], 0)
 

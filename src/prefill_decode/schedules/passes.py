@@ -24,23 +24,30 @@ def prefill_then_decode(
     split : int
         From 1 to n.
     mask : ndarray of bool, [n, n], optional
-        Row i is used by the pass that computes position i, cut to the keys that exist by then. Default: causal.
+        Row i is used by the pass that computes position i, cut to the keys that exist by then. Default: the cache's
+        own, causal where it keeps all.
     cache : Cache, optional
         Empty, filled; default: one of its own.
 
     Returns
     -------
     ndarray, [n, V]
+
+    Raises
+    ------
+    ValueError
+        If the split is out of range, or a mask comes with a cache that evicts entries. Nothing has run then.
     """
     n = len(ids)
     if not is_whole(split) or not 1 <= split <= n:
         raise ValueError(f"split = {split} of {n} tokens: prefill needs at least one, give 1 to {n}")
-    mask = np.tri(n, dtype=bool) if mask is None else mask
     cache = KVCache(model.config, n, model.dtype) if cache is None else cache
-    rows = [forward(model, ids[:split], cache, mask=mask[:split, :split])]  # [split, V]
-    for i in range(split, n):
-        rows.append(forward(model, ids[i : i + 1], cache, mask=mask[i : i + 1, : i + 1]))  # [1, V]
-    return np.concatenate(rows)
+    if mask is not None and cache.evicts:
+        raise ValueError("the cache evicts entries, a mask over all positions does not fit it: leave one of them out")
+    passes = [(0, split), *((i, i + 1) for i in range(split, n))]
+    masks = [None if mask is None else mask[start:end, :end] for start, end in passes]
+    run = zip(passes, masks, strict=True)
+    return np.concatenate([forward(model, ids[start:end], cache, mask=own) for (start, end), own in run])
 
 
 def chunked_prefill(model: Model, ids: Sequence[int], chunk: int, cache: Cache | None = None) -> np.ndarray:

@@ -46,7 +46,8 @@ def speculative_generate(
     k : int
         Guesses a pass, at least 1; fewer where the end is nearer, so that nothing overshoots.
     cache : Cache, optional
-        Empty; default: a ``KVCache``.
+        Empty, and one that keeps all entries; default: a ``KVCache``. On a ``QuantizedKVCache`` tokens may differ from
+        those of ``generate``: a verify pass reads its own rows exactly, a decode pass reads the ones before as stored.
     stop_ids : collection of int
         A token of these ends the run; it is the last of ``ids``.
     on_logits : callable, optional
@@ -60,7 +61,8 @@ def speculative_generate(
     Raises
     ------
     ValueError
-        If the request does not fit the model, k < 1, the draft has another vocabulary or guesses too many ids.
+        If the request does not fit the model, k < 1, the cache evicts entries or is not empty, the draft has another
+        vocabulary or guesses too many ids.
     """
     ids = check_request(model, ids, max_new_tokens)
     if not is_whole(k) or k < 1:
@@ -89,8 +91,12 @@ def speculative_generate(
 def _empty(model: Model, cache: Cache | None, entries: int) -> Cache:
     if cache is None:
         return KVCache(model.config, entries, model.dtype)
-    if len(cache):
-        raise ValueError(f"the cache holds {len(cache)} positions: truncate it to 0, the whole prompt is run")
+    if cache.evicts:
+        raise ValueError(
+            "the cache evicts entries, which rejected guesses would have pushed out for good: give one that keeps all"
+        )
+    if cache.next_position:
+        raise ValueError(f"the cache holds {cache.next_position} positions: truncate it to 0, the whole prompt is run")
     cache.check_room(entries)
     return cache
 
@@ -106,8 +112,9 @@ def _verify(model: Model, ids: list[int], guesses: list[int], cache: Cache, star
 
     The newest token's row is certain. The row of a guess is, if the row before it chooses that guess.
     """
-    new = ids[len(cache) :]  # the prompt in the first pass, then the newest token
-    phase = "verify" if guesses else "decode" if len(cache) else "prefill"
+    held = cache.next_position
+    new = ids[held:]  # the prompt in the first pass, then the newest token
+    phase = "verify" if guesses else "decode" if held else "prefill"
     n_queries, n_keys = len(new) + len(guesses), len(ids) + len(guesses)
     logits = forward(model, new + guesses, cache, logits="all" if guesses else "last")  # [n_queries, V], or [V]
     rows = np.atleast_2d(logits)
@@ -150,7 +157,7 @@ class _ModelDraft:
         self._cache.truncate(min(len(self._cache), len(ids) - 1))
         known = list(ids)
         for _ in range(k):
-            known.append(greedy(forward(self._model, known[len(self._cache) :], self._cache, logits="last")))
+            known.append(greedy(forward(self._model, known[self._cache.next_position :], self._cache, logits="last")))
         return known[len(ids) :]
 
 

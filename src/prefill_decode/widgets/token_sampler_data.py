@@ -64,7 +64,7 @@ def uniforms(seed: int) -> list[float]:
 
 def ranked(logits: np.ndarray) -> np.ndarray:
     """Return the ids, the likeliest first."""
-    return np.argsort(-softmax(logits), kind="stable")
+    return np.argsort(-np.asarray(logits, np.float64), kind="stable")
 
 
 def sampler_data(logits: np.ndarray, tokens: Sequence[str], phrase: str) -> dict:
