@@ -19,5 +19,10 @@ EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class)\b)", re.MUL
 
 def source() -> str:
     """Return all modules as one classic script, with the kernel assembled."""
-    code = base64.b64encode(wat2wasm((HERE / "kernel.wat").read_text("utf-8"))).decode("ascii")
-    return f'const KERNEL = "{code}";\n' + "\n".join(EXPORT.sub("", IMPORT.sub("", (HERE / f"{name}.js").read_text("utf-8"))) for name in MODULES)
+    modules = [EXPORT.sub("", IMPORT.sub("", (HERE / f"{name}.js").read_text("utf-8"))) for name in MODULES]
+    return "\n".join([f'const KERNEL = "{kernel()}";', *modules])
+
+
+def kernel() -> str:
+    """Return kernel.wat, assembled, in base64."""
+    return base64.b64encode(wat2wasm((HERE / "kernel.wat").read_text("utf-8"))).decode("ascii")

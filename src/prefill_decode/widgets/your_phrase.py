@@ -9,12 +9,12 @@ from prefill_decode.widgets.page_only import page_only
 
 MAX_PROMPT, MAX_NEW_TOKENS = 48, 16
 LEAD = (
-    "<b>Your own phrase.</b> The real model, SmolLM2-135M-Instruct, can run in your browser: {size} MB, loaded once from"
-    " this site, when you ask for it, and then kept by your browser. What you type does not leave it."
+    "<b>Your own phrase.</b> The real model, SmolLM2-135M-Instruct, can run in your browser: {size} MB, loaded once"
+    " from this site, when you ask for it, and then kept by your browser. What you type does not leave it."
 )
 ELSEWHERE = (
-    "That takes a built page with scripts: <code>make book</code> serves one. In a notebook, <code>PromptExplorer</code>"
-    " runs a phrase with Python."
+    "That takes a built page with scripts: <code>make book</code> serves one. In a notebook,"
+    " <code>PromptExplorer</code> runs a phrase with Python."
 )
 
 
@@ -68,7 +68,8 @@ def _controls(phrase: str, new_tokens: int) -> str:
     buttons = "".join(f'<button type="button" data-act="{act}">{shown}</button>' for act, shown in acts.items())
     return (
         '<label class="pd-phrase"><span>Your phrase</span>'
-        f'<textarea name="phrase" rows="2" spellcheck="false" autocomplete="off">{html.escape(phrase)}</textarea></label>'
+        '<textarea name="phrase" rows="2" spellcheck="false" autocomplete="off">'
+        f"{html.escape(phrase)}</textarea></label>"
         '<div class="pd-choices"><label><span>New tokens</span>'
         f'<input type="number" name="new" min="1" max="{MAX_NEW_TOKENS}" step="1" value="{new_tokens}"'
         ' autocomplete="off"></label>'
