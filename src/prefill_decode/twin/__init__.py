@@ -14,13 +14,17 @@ HERE = Path(__file__).parent
 MODULES = ("gguf", "kernel", "decoder", "tokenizer", "observe", "worker")  # each imports from earlier ones only
 
 IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
+# lines that are comments only: a third of the text, and the page on the code shows them
+COMMENT = re.compile(r"^ *(?://[^\n]*|/\*\*.*?\*/)\n", re.MULTILINE | re.DOTALL)
 EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class)\b)", re.MULTILINE)
 
 
 def source() -> str:
     """Return all modules as one classic script, with the kernel assembled."""
-    modules = [EXPORT.sub("", IMPORT.sub("", (HERE / f"{name}.js").read_text("utf-8"))) for name in MODULES]
-    return "\n".join([f'const KERNEL = "{kernel()}";', *modules])
+    text = f'const KERNEL = "{kernel()}";\n' + "".join((HERE / f"{name}.js").read_text("utf-8") for name in MODULES)
+    for left_out in (COMMENT, IMPORT, EXPORT):
+        text = left_out.sub("", text)
+    return text
 
 
 def kernel() -> str:

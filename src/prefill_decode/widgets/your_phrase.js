@@ -247,19 +247,13 @@ class PhraseView {
     if (text !== this.ran.phrase || newTokens !== this.ran.newTokens) this.ran = { phrase: text, newTokens, runs: {} };
     this.ran.runs[this.mode] = this.passes;
     this.root.dataset.promptIds = promptIds.join(" ");
-    const data = { phrases: [phrase] };
-    const state = { data, phrase: 0, step: phrase.known, layer: String(phrase.open[0]), head: String(phrase.open[1]), without_cache: this.mode === "recomputed" };
-    if (this.grid) {
-      this.grid.set("without_cache", state.without_cache);
-      this.grid.set("step", state.step);
-      this.grid.set("layer", state.layer);
-      this.grid.set("head", state.head);
-      this.grid.set("data", data);
-      return;
-    }
+    const [layer, head] = phrase.open.map(String);
+    this.grid = this.modelFrom({
+      data: { phrases: [phrase] }, phrase: 0, step: phrase.known, layer, head, without_cache: this.mode === "recomputed",
+    });
+    this.unmount?.();
     this.parts.result.innerHTML = '<p class="pd-times"></p><div class="pd-measured"></div><div class="pd-place"></div>';
-    this.grid = this.modelFrom(state);
-    this.widgets["attention-grid"].render({ model: this.grid, el: this.parts.result.querySelector(".pd-place") });
+    this.unmount = this.widgets["attention-grid"].render({ model: this.grid, el: this.parts.result.querySelector(".pd-place") });
   }
 
   showPasses() {
