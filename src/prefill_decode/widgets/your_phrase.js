@@ -110,7 +110,7 @@ class PhraseView {
 
   listen() {
     this.root.addEventListener("click", (event) => {
-      const act = event.target.closest("[data-act]")?.dataset.act;
+      const act = event.target.closest(".pd-acts [data-act]")?.dataset.act; // the grid has acts of its own
       if (act) this[act]();
     });
     this.fields.file.addEventListener("change", () => this.fields.file.files[0] && this.open(this.fields.file.files[0]));
@@ -153,8 +153,15 @@ class PhraseView {
   start() {
     const worker = new Worker(URL.createObjectURL(new Blob([this.twin], { type: "text/javascript" })));
     worker.onmessage = ({ data }) => this[`on_${data.type}`](data);
-    worker.onerror = (event) => this.on_error({ line: `${event.message || "the worker stopped"}: load the page again` });
+    worker.onerror = (event) => this.crashed(event.message);
     return worker;
+  }
+
+  /** A worker that broke is given up: the next load starts another one. */
+  crashed(message) {
+    this.worker.terminate();
+    [this.worker, this.loaded] = [null, false];
+    this.on_error({ line: `the model stopped (${message || "no reason given"}): load it again` });
   }
 
   load() {
