@@ -1,5 +1,5 @@
-// Lets the pages of a reader who has loaded the model open without a network. The network comes first: no page is
-// older than the site. What was fetched is kept; the model itself is kept by the widget, which checks it.
+// Lets pages that a reader has opened since loading the model open without a network. The network (or the browser's
+// own cache of it) comes first; what it answers is kept. The model itself is kept by the widget, which checks it.
 const STORE = "prefill-decode";
 
 onactivate = (event) => event.waitUntil(clients.claim());
@@ -9,7 +9,7 @@ onfetch = (event) => {
   const { origin, pathname } = new URL(request.url);
   if (request.method !== "GET" || origin !== location.origin || pathname.endsWith(".gguf")) return;
   event.respondWith(fromNetwork(request).catch(async (error) => {
-    const kept = await caches.match(request, { ignoreSearch: true });
+    const kept = (await caches.match(request)) ?? (await caches.match(request, { ignoreSearch: true }));
     if (kept) return kept;
     throw error;
   }));
@@ -17,6 +17,13 @@ onfetch = (event) => {
 
 async function fromNetwork(request) {
   const response = await fetch(request);
-  if (response.ok) await (await caches.open(STORE)).put(request, response.clone()).catch(() => {}); // no room: not kept
+  if (response.ok) await keep(request, response.clone()).catch(() => {}); // no room: not kept
   return response;
+}
+
+/** Keep an answer in the place of older ones, which have another version after the question mark. */
+async function keep(request, response) {
+  const store = await caches.open(STORE);
+  await store.delete(request, { ignoreSearch: true });
+  await store.put(request, response);
 }

@@ -38,7 +38,8 @@ export class Observation {
   phrase() {
     const { config, tokenizer, ids, steps, promptLen } = this;
     const tokens = tokenizer.tokens(ids).map(shown);
-    const named = this.named();
+    const means = this.headMeasures();
+    const named = this.named(means);
     return {
       label: null,
       tokens: [...tokens, ...Array(steps + 1 - tokens.length).fill("…")],
@@ -53,7 +54,7 @@ export class Observation {
       weights: Uint8Array.from(this.weights, (weight) => Math.round(weight * 255)),
       weightStep: "1/255",
       scores: null,
-      measures: this.measures(),
+      measures: this.measures(means),
       sinks: this.sinks(),
       next: [...Array(this.rows - 1).fill([]), this.likely, ...Array(steps - this.rows).fill([])],
       kvBytes: 2 * config.nLayers * config.nKvHeads * config.dHead * 4,
@@ -70,7 +71,8 @@ export class Observation {
       bytes.set(this.weights.subarray(start, start + this.rows).map((weight) => Math.round(weight * 255)), head * this.rows);
     }
     const [token] = this.tokenizer.tokens(this.ids.slice(-1)).map(shown);
-    return { q, bytes, token, next: this.likely, names: this.named(), measures: this.measures(), sinks: this.sinks() };
+    const means = this.headMeasures();
+    return { q, bytes, token, next: this.likely, names: this.named(means), measures: this.measures(means), sinks: this.sinks() };
   }
 
   /** Four measures of every head, each a mean over rows 1 .. T - 1 (row 0 has no choice); of one row, none. */
@@ -90,10 +92,9 @@ export class Observation {
     return means;
   }
 
-  measures() {
+  measures(means) {
     if (this.rows === 1) return [];
     const mostBits = Math.round(Math.log2(this.rows) * 1e4) / 1e4;
-    const means = this.headMeasures();
     return Object.entries(MEASURES).map(([key, words]) => {
       const scale = key === "entropy"
         ? { max: mostBits, top: `${mostBits.toFixed(1)} bits`, decimals: 1 } : { max: 1, top: "1", decimals: 2 };
@@ -111,9 +112,8 @@ export class Observation {
   }
 
   /** The head that leads each measure in this phrase: [layer, head, words]. */
-  named() {
+  named(means) {
     if (this.rows === 1) return [];
-    const means = this.headMeasures();
     const words = {
       previous: (value) => `previous token (${value})`,
       itself: (value) => `itself (${value})`,

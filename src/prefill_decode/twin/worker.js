@@ -58,22 +58,21 @@ async function fetched(url, sha256, size) {
   const store = await caches.open(STORE).catch(() => null); // a private window may have none
   const stored = await store?.match(url);
   if (stored) {
-    const { bytes, kernel } = await read(stored, size);
-    if ((await digest(bytes)) === sha256) return start(bytes, kernel, { kept: true, fromStore: true });
-    await store.delete(url);
+    try {
+      return start(await whole(stored, sha256, size), { kept: true, fromStore: true });
+    } catch (error) {
+      if (stop.signal.aborted) throw error;
+      await store.delete(url); // damaged, or of another edition: the network has the right one
+    }
   }
-  const { bytes, kernel } = await read(await answer(url), size);
-  await check(bytes, sha256);
-  const kept = await keep(store, url, bytes);
-  return start(bytes, kernel, { kept, fromStore: false });
+  const file = await whole(await answer(url), sha256, size);
+  return start(file, { kept: await keep(store, url, file.bytes), fromStore: false });
 }
 
 async function opened(file, sha256, size) {
   needCrypto();
   if (file.size !== size) throw new Refusal(`“${file.name}” has ${file.size.toLocaleString("en-US")} bytes, the model’s file ${size.toLocaleString("en-US")}: choose another one`);
-  const { bytes, kernel } = await read(new Response(file), size);
-  await check(bytes, sha256);
-  start(bytes, kernel, { kept: false, fromStore: false });
+  start(await whole(new Response(file), sha256, size), { kept: null, fromStore: false });
 }
 
 async function answer(url) {
@@ -81,7 +80,7 @@ async function answer(url) {
     throw new Refusal(`the site cannot be reached (${error.message}): connect and load again`);
   });
   if (response.ok) return response;
-  throw new Refusal(`this site does not serve the model (${response.status}): choose the file below, or use the prepared phrases`);
+  throw new Refusal(`this site does not serve the model (${response.status}): choose the file below, or step through the prepared phrases above`);
 }
 
 /** Read a response into one array, in a kernel's memory where there is one, and tell how far it is. */
@@ -112,9 +111,13 @@ function mega(bytes) {
   return (bytes / MEGA).toFixed(0);
 }
 
-async function check(bytes, sha256) {
-  const found = await digest(bytes);
-  if (found !== sha256) throw new Refusal(`the file is altered (SHA-256 ${found.slice(0, 12)}…, expected ${sha256.slice(0, 12)}…): load again, or get it anew`);
+/** Read a response and check that it is the file. */
+async function whole(response, sha256, size) {
+  const file = await read(response, size);
+  const found = await digest(file.bytes);
+  if (stop.signal.aborted) throw new Refusal("stopped");
+  if (found !== sha256) throw new Refusal(`the file is altered (SHA-256 ${found.slice(0, 12)}…, expected ${sha256.slice(0, 12)}…): load again, or take another copy`);
+  return file;
 }
 
 async function digest(bytes) {
@@ -133,7 +136,7 @@ async function keep(store, url, bytes) {
   }
 }
 
-function start(bytes, kernel, told) {
+function start({ bytes, kernel }, told) {
   const { model, fields } = load(bytes.buffer, kernel);
   decoder = { model, tokenizer: new Tokenizer(fields) };
   postMessage({ type: "ready", ...told });
@@ -148,7 +151,7 @@ async function run({ phrase, newTokens, useCache, maxPrompt, maxNew }) {
     const isFirst = seen.rows === 0;
     seen.choose(token, logits);
     const text = tokenizer.decode(seen.ids.slice(prompt.length));
-    postMessage({ type: "pass", pass, ids: seen.ids, text, ...(isFirst ? { phrase: seen.phrase() } : { row: seen.newest() }) });
+    postMessage({ type: "pass", pass, ids: seen.ids, promptLen: prompt.length, text, ...(isFirst ? { phrase: seen.phrase() } : { row: seen.newest() }) });
   };
   const between = async () => {
     await breath();

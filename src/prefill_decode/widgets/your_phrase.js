@@ -3,7 +3,7 @@
 
 const MARKUP = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
 const STORE = "prefill-decode"; // the same as the worker's
-const MODES = { kept: "with a cache", recomputed: "without a cache" };
+const MODES = { kept: "With a cache", recomputed: "Without a cache" };
 
 function escapeHtml(text) {
   return text.replace(/[&<>]/g, (character) => MARKUP[character]);
@@ -37,49 +37,64 @@ export function sentenceOf(passes, mode) {
   const rows = passes.reduce((sum, pass) => sum + pass.nQueries, 0);
   const pairs = passes.reduce((sum, pass) => sum + pairsOf(pass), 0);
   const each = tpot === null ? "" : `, then ${formatMs(tpot)} a token (TPOT)`;
-  return (
-    `${MODES[mode]}: ${formatMs(ttft)} to the first token (TTFT)${each}; ` +
-    `${formatCount(rows)} row${rows === 1 ? "" : "s"}, ${formatCount(pairs)} pair${pairs === 1 ? "" : "s"} a head`
-  );
+  return `${formatMs(ttft)} to the first token (TTFT)${each}; ${counted(rows, "row")}, ${counted(pairs, "query–key pair")} a head`;
+}
+
+function counted(count, what) {
+  return `${formatCount(count)} ${what}${count === 1 ? "" : "s"}`;
+}
+
+/** What to do next, or what both ways of running show together. */
+export function conclusionOf({ kept, recomputed }) {
+  if ((kept ?? recomputed).length === 1) return "One token takes one pass, with a cache or without. Ask for more.";
+  if (!recomputed) return "Now tick “Without a cache” and run again: from which pass on do the times part?";
+  if (!kept) return "Now untick “Without a cache” and run again: from which pass on do the times part?";
+  const last = Math.min(kept.length, recomputed.length) - 1;
+  const ratio = (recomputed[last].milliseconds / kept[last].milliseconds).toFixed(1);
+  return `Pass ${last + 1}: ${counted(recomputed[last].nQueries, "row")} instead of ${kept[last].nQueries}, ${ratio} times as long.`;
 }
 
 /** The address of a run: what others keep in it stays. */
-export function hashWith(hash, phrase, newTokens) {
-  const others = hash.replace(/^#/, "").split("&").filter((part) => /^(?!phrase=|new=)[^=]+=/.test(part));
-  return `#${[`phrase=${encodeURIComponent(phrase)}`, `new=${newTokens}`, ...others].join("&")}`;
+export function hashWith(hash, { phrase, newTokens, useCache }) {
+  const others = hash.replace(/^#/, "").split("&").filter((part) => /^(?!phrase=|new=|cache=)[^=]+=/.test(part));
+  return `#${[`phrase=${encodeURIComponent(phrase)}`, `new=${newTokens}`, `cache=${Number(useCache)}`, ...others].join("&")}`;
 }
 
 export function runOfHash(hash) {
   const entries = new URLSearchParams(hash.replace(/^#/, "").replaceAll("+", "%2B"));
-  return { phrase: entries.get("phrase"), newTokens: entries.get("new") };
+  return { phrase: entries.get("phrase"), newTokens: entries.get("new"), useCache: entries.get("cache") };
 }
 
 /** Half a surrogate pair, which no address and no UTF-8 text can hold, counts as U+FFFD. */
 export function wellFormed(text) {
-  return text.replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd");
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(new TextEncoder().encode(text));
 }
 
-function barHtml(pass, most, mode) {
-  if (!pass) return `<td data-mode="${mode}"></td>`;
-  const phase = pass.phase === "full" ? "recomputed" : pass.phase;
-  return (
-    `<td data-mode="${mode}" data-phase="${phase}"><span class="pd-bar" style="--pd-v:${(pass.milliseconds / most).toFixed(3)}"></span>` +
-    `<span>${formatMs(pass.milliseconds)}</span> <small>${pass.nQueries} row${pass.nQueries === 1 ? "" : "s"}</small></td>`
-  );
+function phaseOf({ phase }) {
+  return phase === "full" ? "recomputed" : phase;
 }
 
-/** Every pass with its time, both ways of running side by side if the reader has tried both. */
+/** Each way of running as one line of time, both on the same scale; a pass is a piece of it. */
+export function stripsHtml(runs) {
+  const totals = Object.values(runs).map((passes) => passes.reduce((sum, pass) => sum + pass.milliseconds, 0));
+  const most = Math.max(...totals);
+  return Object.entries(MODES).map(([mode, name]) => {
+    const passes = runs[mode] ?? [];
+    const pieces = passes.map((pass) => `<i data-phase="${phaseOf(pass)}" style="--pd-v:${(pass.milliseconds / most).toFixed(4)}"></i>`);
+    const said = passes.length ? sentenceOf(passes, mode) : "not run yet";
+    return `<p><b>${name}:</b> ${said}</p><div class="pd-strip" aria-hidden="true">${pieces.join("")}</div>`;
+  }).join("");
+}
+
+/** Every pass in numbers. */
 export function passesHtml(runs) {
   const modes = Object.keys(MODES).filter((mode) => runs[mode]);
-  const most = Math.max(...modes.flatMap((mode) => runs[mode].map((pass) => pass.milliseconds)));
   const count = Math.max(...modes.map((mode) => runs[mode].length));
+  const cell = (pass) => `<td>${pass ? `${formatMs(pass.milliseconds)} <small>${counted(pass.nQueries, "row")}</small>` : ""}</td>`;
   const rows = Array.from({ length: count }, (_, i) =>
-    `<tr><th scope="row">${i + 1}</th>${modes.map((mode) => barHtml(runs[mode][i], most, mode)).join("")}</tr>`);
-  return (
-    `<table class="pd-passes"><caption>Time of each pass, measured in this browser just now</caption>` +
-    `<thead><tr><th scope="col">pass</th>${modes.map((mode) => `<th scope="col">${MODES[mode]}</th>`).join("")}</tr></thead>` +
-    `<tbody>${rows.join("")}</tbody></table>`
-  );
+    `<tr><th scope="row">${i + 1}</th>${modes.map((mode) => cell(runs[mode][i])).join("")}</tr>`);
+  const heads = modes.map((mode) => `<th scope="col">${MODES[mode]}</th>`).join("");
+  return `<table class="pd-passes"><thead><tr><th scope="col">pass</th>${heads}</tr></thead><tbody>${rows.join("")}</tbody></table>`;
 }
 
 class PhraseView {
@@ -87,25 +102,28 @@ class PhraseView {
     Object.assign(this, { root, widgets, modelFrom, twin });
     this.limits = Object.fromEntries(["file", "size", "sha256", "maxPrompt", "maxNew"].map((name) => [name, model.get(name)]));
     const one = (selector) => root.querySelector(selector);
-    this.parts = { controls: one(".pd-controls"), note: one(".pd-note"), progress: one("progress"), status: one(".pd-status"), result: one(".pd-result"), file: one(".pd-file") };
+    this.parts = { controls: one(".pd-controls"), elsewhere: one(".pd-elsewhere"), forget: one("[data-act=forget]"), progress: one("progress"), status: one(".pd-status"), result: one(".pd-result"), file: one(".pd-file") };
     this.fields = { phrase: one("textarea"), newTokens: one("[name=new]"), recompute: one("[name=recompute]"), file: one("[type=file]") };
     this.loaded = false;
     this.ran = { phrase: null, newTokens: null, runs: {} }; // the passes of the last phrase, by mode
     this.url = root.dataset.model && location.protocol !== "file:" ? new URL(root.dataset.model, document.baseURI).href : null;
-    this.fromHash();
     this.listen();
     this.parts.controls.hidden = false;
-    this.parts.note.hidden = true;
+    this.parts.elsewhere.hidden = true;
     this.parts.file.hidden = this.url !== null;
     this.show("idle", this.invitation());
+    if (this.fromHash()) {
+      this.tell(`This phrase came with the link. ${this.invitation()}`);
+      this.root.scrollIntoView();
+    }
   }
 
   /** What may be loaded, and from where; said before anything is. */
   invitation() {
     const size = `${(this.limits.size / 1e6).toFixed(0)} MB`;
-    if (this.url) return `${size} from ${new URL(this.url).host}. Nothing is loaded yet.`;
+    if (this.url) return `To load: ${size}, once, from ${new URL(this.url).host}; your browser keeps them. Nothing is loaded yet.`;
     if (location.protocol === "file:") return `Opened from the disk, a page may not fetch: choose ${this.limits.file} in the folder “model” of this book.`;
-    return `This copy of the book comes without the model (built with MODEL=0): choose the file ${this.limits.file}, or use the prepared phrases.`;
+    return `This copy of the book comes without the model (built with MODEL=0): choose the file ${this.limits.file}, or step through the prepared phrases above.`;
   }
 
   listen() {
@@ -113,7 +131,11 @@ class PhraseView {
       const act = event.target.closest(".pd-acts [data-act]")?.dataset.act; // the grid has acts of its own
       if (act) this[act]();
     });
-    this.fields.file.addEventListener("change", () => this.fields.file.files[0] && this.open(this.fields.file.files[0]));
+    this.fields.file.addEventListener("change", () => {
+      const [file] = this.fields.file.files;
+      if (file) this.open(file);
+      this.fields.file.value = ""; // or the same file, mended, would not be seen
+    });
     this.root.addEventListener("keydown", (event) => {
       // Enter belongs to the text, which may have several lines
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.run();
@@ -122,10 +144,14 @@ class PhraseView {
     window.addEventListener("hashchange", () => this.fromHash());
   }
 
+  /** Take a run out of the address; say whether there was one. While something runs, its address stays. */
   fromHash() {
-    const { phrase, newTokens } = runOfHash(location.hash);
-    if (phrase !== null) this.fields.phrase.value = phrase;
+    const { phrase, newTokens, useCache } = runOfHash(location.hash);
+    if (phrase === null || this.isBusy()) return false;
+    this.fields.phrase.value = phrase;
     if (/^\d+$/.test(newTokens ?? "")) this.fields.newTokens.value = newTokens;
+    this.fields.recompute.checked = useCache === "0";
+    return true;
   }
 
   show(state, line) {
@@ -133,7 +159,7 @@ class PhraseView {
     this.parts.status.textContent = line;
     this.parts.status.toggleAttribute("data-refused", state === "error");
     const busy = state === "loading" || state === "running";
-    const idle = { load: busy || this.loaded, run: busy || !this.loaded, stop: !busy };
+    const idle = { load: busy || this.loaded || !this.url, run: busy || !this.loaded, stop: !busy };
     for (const [act, off] of Object.entries(idle)) this.root.querySelector(`[data-act=${act}]`).setAttribute("aria-disabled", off);
     this.parts.progress.hidden = !busy;
   }
@@ -151,7 +177,9 @@ class PhraseView {
   }
 
   start() {
-    const worker = new Worker(URL.createObjectURL(new Blob([this.twin], { type: "text/javascript" })));
+    const address = URL.createObjectURL(new Blob([this.twin], { type: "text/javascript" }));
+    const worker = new Worker(address);
+    URL.revokeObjectURL(address);
     worker.onmessage = ({ data }) => this[`on_${data.type}`](data);
     worker.onerror = (event) => this.crashed(event.message);
     return worker;
@@ -172,7 +200,8 @@ class PhraseView {
   }
 
   open(file) {
-    if (!this.isBusy()) this.begin("loading", `Reading ${file.name} …`, { type: "open", file });
+    if (this.isBusy()) return this.tell("Something is running: Stop ends it, then choose the file again.");
+    this.begin("loading", `Reading ${file.name} …`, { type: "open", file });
   }
 
   run() {
@@ -195,7 +224,14 @@ class PhraseView {
 
   stop() {
     if (this.isBusy()) this.worker.postMessage({ type: "stop" });
-    else this.tell("Nothing is running.");
+  }
+
+  /** Give the room in the browser's store back. */
+  async forget() {
+    await caches.delete(STORE);
+    for (const registration of await navigator.serviceWorker.getRegistrations()) await registration.unregister();
+    this.parts.forget.hidden = true;
+    this.tell("Forgotten: the next visit loads the model again.");
   }
 
   isBusy() {
@@ -210,9 +246,12 @@ class PhraseView {
 
   on_progress({ loaded }) {
     const { size } = this.limits;
-    this.parts.progress.value = loaded / size;
     const all = (size / 1e6).toFixed(0);
-    this.tell(loaded < size ? `Loaded ${(loaded / 1e6).toFixed(0)} of ${all} MB` : `${all} MB are here: checking them …`);
+    const tenth = Math.floor((10 * loaded) / size);
+    const before = Math.floor(10 * (this.parts.progress.getAttribute("value") ?? 0)); // the bar moves, a tenth is told
+    this.parts.progress.value = loaded / size;
+    if (loaded === size) this.tell(`${all} MB are here: checking them …`);
+    else if (tenth > before) this.tell(`Loaded ${(loaded / 1e6).toFixed(0)} of ${all} MB`);
   }
 
   /** From now on this page opens without a network, too; a browser that refuses keeps the model only. */
@@ -227,54 +266,59 @@ class PhraseView {
   on_ready({ kept, fromStore }) {
     if (kept) this.keepPage().catch(() => {});
     this.loaded = true;
+    this.parts.forget.hidden = !kept;
+    if (this.parts.file.contains(document.activeElement)) this.root.querySelector("[data-act=run]").focus();
     this.parts.file.hidden = true;
-    const where = fromStore ? "from this browser’s store" : kept ? "and kept for the next visit" : "but not kept: this browser has no room for it here";
-    this.show("ready", `The model is ready, ${where}. Press Run.`);
+    const there = {
+      true: fromStore ? "from this browser’s store" : "and kept: this page, and those you open from now on, work without a network",
+      false: "but not kept: this browser has no room for it here",
+      null: "from your file",
+    };
+    this.show("ready", `The model is ready, ${there[kept]}. Press Run.`);
   }
 
-  on_pass({ pass, ids, text, phrase, row }) {
+  on_pass({ pass, ids, promptLen, text, phrase, row }) {
     this.passes.push(pass);
-    const prompt = this.asked.promptLen ??= ids.length - 1;
-    if (this.passes.length === 1) this.firstPass(ids.slice(0, prompt), phrase);
+    if (this.passes.length === 1) this.firstPass(ids.slice(0, promptLen), phrase);
     else this.grid.set("row", row);
-    Object.assign(this.root.dataset, { generatedIds: ids.slice(prompt).join(" "), ...this.times() });
-    const { newTokens } = this.asked;
-    this.parts.progress.value = this.passes.length / newTokens;
-    this.tell(`Pass ${this.passes.length} of ${newTokens}: ${pass.nQueries} row${pass.nQueries === 1 ? "" : "s"}, ${formatMs(pass.milliseconds)}. “${text}”`);
-    this.showPasses();
-  }
-
-  times() {
     const { ttft, tpot } = timesOf(this.passes);
-    return { ttftMs: ttft.toFixed(1), tpotMs: tpot === null ? "" : tpot.toFixed(1) };
+    this.root.dataset.generatedIds = ids.slice(promptLen).join(" ");
+    this.root.dataset.ttftMs = ttft.toFixed(1);
+    this.root.dataset.tpotMs = tpot?.toFixed(1) ?? "";
+    this.parts.progress.value = this.passes.length / this.asked.newTokens;
+    this.showTimes(text);
   }
 
+  /** A new run: what both ways of running took is kept as long as it is the same phrase. */
   firstPass(promptIds, phrase) {
     const { phrase: text, newTokens } = this.asked;
-    if (text !== this.ran.phrase || newTokens !== this.ran.newTokens) this.ran = { phrase: text, newTokens, runs: {} };
+    const again = text === this.ran.phrase && newTokens === this.ran.newTokens;
+    if (!again) this.ran = { phrase: text, newTokens, runs: {} };
     this.ran.runs[this.mode] = this.passes;
     this.root.dataset.promptIds = promptIds.join(" ");
-    const [layer, head] = phrase.open.map(String);
+    const [layer, head] = again ? [this.grid.get("layer"), this.grid.get("head")] : phrase.open.map(String);
     this.grid = this.modelFrom({
       data: { phrases: [phrase] }, phrase: 0, step: phrase.known, layer, head, without_cache: this.mode === "recomputed",
     });
     this.unmount?.();
-    this.parts.result.innerHTML = '<p class="pd-times"></p><div class="pd-measured"></div><div class="pd-place"></div>';
+    this.parts.result.innerHTML =
+      '<p class="pd-text"></p><div class="pd-strips"></div><details><summary>Each pass in numbers</summary><div></div></details>' +
+      '<div class="pd-place"></div>';
     this.unmount = this.widgets["attention-grid"].render({ model: this.grid, el: this.parts.result.querySelector(".pd-place") });
   }
 
-  showPasses() {
-    const { runs } = this.ran;
-    this.parts.result.querySelector(".pd-measured").innerHTML = passesHtml(runs);
-    this.parts.result.querySelector(".pd-times").innerHTML = Object.keys(MODES).filter((mode) => runs[mode])
-      .map((mode) => escapeHtml(sentenceOf(runs[mode], mode))).map((line) => line[0].toUpperCase() + line.slice(1)).join(".<br>") + ".";
+  showTimes(text) {
+    const { runs, phrase } = this.ran;
+    const [goes, strips, passes] = this.parts.result.children;
+    const line = (part) => escapeHtml(part.replaceAll("\n", "↵"));
+    goes.innerHTML = `<bdi>${line(phrase)}</bdi><b><bdi>${line(text)}</bdi></b>`;
+    strips.innerHTML = stripsHtml(runs);
+    passes.lastChild.innerHTML = passesHtml(runs);
   }
 
   on_done() {
-    const { phrase, newTokens } = this.asked;
-    history.replaceState(history.state, "", hashWith(location.hash, phrase, newTokens));
-    const other = this.mode === "kept" ? "Tick “Recompute all rows every pass” and run again to see where the times part." : "Compare the passes: the times part from the second one on.";
-    this.show("done", `Done. ${other}`);
+    history.replaceState(history.state, "", hashWith(location.hash, this.asked));
+    this.show("done", `Done. ${conclusionOf(this.ran.runs)}`);
   }
 
   on_stopped() {

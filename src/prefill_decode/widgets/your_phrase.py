@@ -9,8 +9,8 @@ from prefill_decode.widgets.page_only import page_only
 
 MAX_PROMPT, MAX_NEW_TOKENS = 48, 16
 LEAD = (
-    "<b>Your own phrase.</b> The real model, SmolLM2-135M-Instruct, can run in your browser: {size} MB, loaded once"
-    " from this site, when you ask for it, and then kept by your browser. What you type does not leave it."
+    "<b>Your own phrase.</b> The real model, SmolLM2-135M-Instruct, can run in your browser. What you type does not"
+    " leave it."
 )
 ELSEWHERE = (
     "That takes a built page with scripts: <code>make book</code> serves one. In a notebook,"
@@ -55,8 +55,8 @@ class YourPhrase:
             "maxNew": MAX_NEW_TOKENS,
         }
         body = (
-            f'<p class="pd-lead">{LEAD.format(size=f"{smollm2.FILE_BYTES / 1e6:.0f}")}</p>'
-            f'<p class="pd-note">{ELSEWHERE}</p>'
+            f'<p class="pd-lead">{LEAD}</p>'
+            f'<p class="pd-note pd-elsewhere">{ELSEWHERE}</p>'
             f'<div class="pd-controls" hidden>{page_only(_controls(self.phrase, self.new_tokens))}</div>'
             '<div class="pd-result"></div>'
         )
@@ -68,15 +68,16 @@ def _controls(phrase: str, new_tokens: int) -> str:
     buttons = "".join(f'<button type="button" data-act="{act}">{shown}</button>' for act, shown in acts.items())
     return (
         '<label class="pd-phrase"><span>Your phrase</span>'
-        '<textarea name="phrase" rows="2" spellcheck="false" autocomplete="off">'
+        '<textarea name="phrase" rows="2" spellcheck="false" autocomplete="off" aria-keyshortcuts="Control+Enter">'
         f"{html.escape(phrase)}</textarea></label>"
         '<div class="pd-choices"><label><span>New tokens</span>'
         f'<input type="number" name="new" min="1" max="{MAX_NEW_TOKENS}" step="1" value="{new_tokens}"'
         ' autocomplete="off"></label>'
         '<label class="pd-check"><input type="checkbox" name="recompute" autocomplete="off">'
-        f"<span>Recompute all rows every pass</span></label></div>"
-        f'<div class="pd-acts">{buttons}<label class="pd-file" hidden><span>Choose the file</span>'
-        '<input type="file" accept=".gguf"></label></div>'
+        "<span>Without a cache: all rows again, every pass</span></label></div>"
+        f'<div class="pd-acts">{buttons}<button type="button" data-act="forget" hidden>Forget the model</button>'
+        '<label class="pd-file" hidden><span>Choose the file</span> <input type="file" accept=".gguf"></label></div>'
+        f'<p class="pd-note">At most {MAX_PROMPT} tokens in and {MAX_NEW_TOKENS} out; Ctrl+Enter runs.</p>'
         '<progress max="1" value="0" aria-label="Progress" hidden></progress>'
         '<p class="pd-status" role="status"></p>'
     )
