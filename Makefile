@@ -56,7 +56,7 @@ notebooks: $(STAMP)  ## run the notebooks and write their outputs
 lab: $(STAMP)  ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab notebooks
 
-bench: $(STAMP)  ## measure speed and size on this machine, for RESULTS.md and the pages (some of it: PARTS="decode peers")
+bench: build  ## measure speed and size on this machine, for RESULTS.md and the pages (some of it: PARTS="decode peers")
 	$(BIN)/python -m benchmarks $(PARTS)
 
 lint: $(STAMP)  ## check style and format

@@ -1,4 +1,4 @@
-"""A page with one widget, put together by the book's own code; the one that is stepped has a large attention grid."""
+"""A page with one large attention grid, put together by the book's own code."""
 
 from __future__ import annotations
 
@@ -30,13 +30,8 @@ def static_page(weights: np.ndarray) -> str:
     tokens = [f" t{i}" for i in range(STEPS + 1)]
     likely = [[(token, 0.1)] * 5 for token in tokens[1:]]
     grid = AttentionGrid(tokens, weights, prompt_len=PROMPT, next_tokens=likely, kv_bytes_per_token=46080)
-    return page_of(grid._repr_mimebundle_()[0]["text/html"], bundle_script(WIDGETS))
-
-
-def page_of(markup: str, script: str) -> str:
-    """Return a page with the styles of all widgets."""
     styles = (WIDGETS / "theme.css").read_text("utf-8") + bundle_styles(WIDGETS)
     return (
         f'<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8"><style>{styles}</style><body>'
-        f"{markup}<script>{script}</script></body></html>"
+        f"{grid._repr_mimebundle_()[0]['text/html']}<script>{bundle_script(WIDGETS)}</script></body></html>"
     )

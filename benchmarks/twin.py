@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import functools
 import http.server
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from statistics import median
 
 from playwright.sync_api import Browser, Page, sync_playwright
 from tqdm import tqdm
 
-from benchmarks.environment import chromium
-from benchmarks.grid_page import WIDGETS, bundle_script, page_of
-from benchmarks.measure import in_turn
+from benchmarks.environment import ROOT, chromium
+from benchmarks.measure import CannotMeasureError, in_turn
 from benchmarks.widget import FLAGS
 from prefill_decode import smollm2, twin
 from prefill_decode.recorded import Measure, Peer
-from prefill_decode.widgets import YourPhrase
-from prefill_decode.widgets.page_only import for_page
 
 RUNS = 5
 SIXTEEN = "The lighthouse keeper counted the ships each evening and wrote their names into a green book"
 FORTY_EIGHT = f"{SIXTEEN}. {SIXTEEN}. {SIXTEEN.removesuffix(' green book')}"
-ROOT = "[data-widget=your-phrase]"
+WIDGET = "[data-widget=your-phrase]"
+BOOK = ROOT / "_build" / "html"
+PAGE = "/book/index.html"
 LONG_TASKS = """() => { window.tasks = [0];
   new PerformanceObserver(list => window.tasks.push(...list.getEntries().map(entry => entry.duration)))
     .observe({ type: "longtask" }); }"""
@@ -35,10 +32,10 @@ LONG_TASKS = """() => { window.tasks = [0];
 
 def measure() -> dict[str, Measure]:
     """Return how long a reader waits for the model, for the first token and for each later one."""
-    with tempfile.TemporaryDirectory() as folder, _served(Path(folder)) as site, sync_playwright() as playwright:
+    with _served() as site, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
         loads = [_load_seconds(browser, site) for _ in tqdm(range(RUNS), desc="loading", leave=False, disable=None)]
-        fast, plain = (_ready(browser, f"{site}/{name}.html") for name in ("kernel", "plain"))
+        fast, plain = (_ready(browser, f"{site}{folder}{PAGE}") for folder in ("", "/plain"))
         times = in_turn(lambda: _run(fast), lambda: _run(plain), runs=RUNS, what="phrases")
         first = [_run(fast, SIXTEEN, 1, "ttftMs") for _ in range(RUNS)]
         longest_task = _longest_task(fast)
@@ -69,13 +66,11 @@ def measure() -> dict[str, Measure]:
 
 
 @contextmanager
-def _served(folder: Path) -> Iterator[str]:
-    (folder / "model.gguf").symlink_to(smollm2.weights_path())
-    markup = for_page(YourPhrase()._repr_html_()).replace('data-model=""', 'data-model="model.gguf"')
-    script = bundle_script(WIDGETS)
-    (folder / "kernel.html").write_text(page_of(markup, script), "utf-8")
-    (folder / "plain.html").write_text(page_of(markup, script.replace(twin.kernel(), "")), "utf-8")
-    handler = functools.partial(_Quiet, directory=folder)
+def _served() -> Iterator[str]:
+    """Serve the built book, and below /plain once more, with a twin that has no kernel."""
+    if not (BOOK / "model" / smollm2.FILE).exists():
+        raise CannotMeasureError("there is no built book with the model: run make build")
+    handler = functools.partial(_Handler, directory=BOOK)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -84,7 +79,19 @@ def _served(folder: Path) -> Iterator[str]:
         thread.join()
 
 
-class _Quiet(http.server.SimpleHTTPRequestHandler):
+class _Handler(http.server.SimpleHTTPRequestHandler):
+    def do_GET(self) -> None:
+        plain = self.path.startswith("/plain/")
+        self.path = self.path.removeprefix("/plain")
+        if not (plain and "/widgets.js" in self.path):
+            return super().do_GET()
+        script = (BOOK / "_static" / "widgets.js").read_text("utf-8").replace(twin.kernel(), "").encode("utf-8")
+        self.send_response(200)
+        self.send_header("Content-Type", "text/javascript; charset=utf-8")
+        self.send_header("Content-Length", str(len(script)))
+        self.end_headers()
+        return self.wfile.write(script)
+
     def log_message(self, *_: object) -> None:
         pass
 
@@ -94,7 +101,7 @@ def _load_seconds(browser: Browser, site: str) -> tuple[float, float]:
     context = browser.new_context()
     page, seconds = context.new_page(), []
     for _ in range(2):
-        page.goto(f"{site}/kernel.html")
+        page.goto(f"{site}{PAGE}")
         start = time.perf_counter()
         _load(page)
         seconds.append(time.perf_counter() - start)
@@ -111,7 +118,7 @@ def _ready(browser: Browser, address: str) -> Page:
 
 def _load(page: Page) -> None:
     page.get_by_role("button", name="Load the model").click()
-    page.wait_for_selector(f"{ROOT}[data-state=ready]", timeout=60_000)
+    page.wait_for_selector(f"{WIDGET}[data-state=ready]", timeout=60_000)
 
 
 def _run(page: Page, phrase: str = SIXTEEN, new_tokens: int = 6, value: str = "tpotMs") -> float:
@@ -119,8 +126,8 @@ def _run(page: Page, phrase: str = SIXTEEN, new_tokens: int = 6, value: str = "t
     page.get_by_role("textbox", name="Your phrase").fill(phrase)
     page.get_by_role("spinbutton", name="New tokens").fill(str(new_tokens))
     page.get_by_role("button", name="Run", exact=True).click()
-    page.wait_for_selector(f"{ROOT}[data-state=done]", timeout=120_000)
-    return float(page.locator(ROOT).evaluate(f"root => root.dataset.{value}"))
+    page.wait_for_selector(f"{WIDGET}[data-state=done]", timeout=120_000)
+    return float(page.locator(WIDGET).evaluate(f"root => root.dataset.{value}"))
 
 
 def _longest_task(page: Page) -> float:

@@ -139,6 +139,7 @@ class SweepView {
     this.rows.forEach(([row, cells], i) => {
       const { state, texts } = rowAt(i, step, memory, told, data.d);
       put(row, "data-turn", state);
+      row.toggleAttribute("data-final", texts.at(-1) !== "");
       cells.forEach((cell, column) => write(cell, texts[column]));
     });
     this.showAccesses(told.reads[step], told.writes[step]);

@@ -77,9 +77,9 @@ def _grid(data: dict, chosen: dict, told: dict) -> str:
         f"{''.join(_cell(data, chosen, told, i, j) for j in range(n))}</tr>"
         for i in range(n)
     )
-    many = " data-many" * (n > 12)
+    marks = " data-many" * (n > 12) + " data-numbered" * (data["labels"] is None)
     return (
-        f'<table class="pd-grid"{many}><caption>Scores: query (row) × key (column)</caption>'
+        f'<table class="pd-grid"{marks}><caption>Scores: query (row) × key (column)</caption>'
         f'<thead><tr><td class="pd-corner"></td>{head}</tr></thead><tbody>{rows}</tbody></table>'
     )
 
@@ -112,7 +112,7 @@ def _row(data: dict, chosen: dict, told: dict, i: int) -> str:
     shown = "" if not in_tile else (factor or "–") if reads else "1.00"
     cells = "".join(f"<td>{value}</td>" for value in (maximum, total, shown, *output, "✓"))
     state = "now" if in_tile and reads else "done"
-    return f'<tr data-turn="{state}"><th scope="row">{i + 1}</th>{cells}</tr>'
+    return f'<tr data-turn="{state}" data-final><th scope="row">{i + 1}</th>{cells}</tr>'
 
 
 def _accesses(data: dict, told: dict, ends: str) -> str:
