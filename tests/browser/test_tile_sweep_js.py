@@ -100,7 +100,7 @@ SEEN = """root => ({
   cells: [...root.querySelectorAll(".pd-grid tbody tr")].map(row => [...row.querySelectorAll("td")]
     .map(cell => [cell.dataset.state, cell.textContent])),
   rows: [...root.querySelectorAll(".pd-rows tbody tr")]
-    .map(row => [row.dataset.state, [...row.querySelectorAll("td")].map(cell => cell.textContent)]),
+    .map(row => [row.dataset.turn, [...row.querySelectorAll("td")].map(cell => cell.textContent)]),
 })"""
 
 
