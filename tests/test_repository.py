@@ -64,6 +64,11 @@ CELL_AFTER_HAS = re.compile(r":has\([^{]*\)[^{,]* (?:[\w.-]+[ >]+)*(?:td|th|tr)\
 def test_no_selector_that_looks_at_the_page_ends_in_cells():
     """`:has` before a cell has every cell of a page styled anew whenever a node is put anywhere: 100 ms a step."""
     sheets = [*(ROOT / "src/prefill_decode/widgets").glob("*.css"), *(ROOT / "book/assets").glob("*.css")]
-    found = [line.strip() for sheet in sheets for line in sheet.read_text("utf-8").splitlines() if CELL_AFTER_HAS.search(line)]
+    found = [
+        line.strip()
+        for sheet in sheets
+        for line in sheet.read_text("utf-8").splitlines()
+        if CELL_AFTER_HAS.search(line)
+    ]
     assert len(sheets) > 5
     assert found == []

@@ -1,26 +1,19 @@
 """A server for the built pages and a browser that may ask nobody else."""
 
 import functools
-import http.server
-import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import anywidget
 import pytest
 from playwright.sync_api import Browser, Page, Route
+from server import QuietHandler, address_of, serving
 from widget_page import go_live, opener
 
 ROOT = Path(__file__).parents[2]
 HTML = ROOT / "_build" / "html"
-
-
-class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    """Serve files without a line a request."""
-
-    def log_message(self, *_: object) -> None:
-        pass
 
 
 @pytest.fixture(scope="session")
@@ -34,13 +27,8 @@ def html() -> Path:
 @pytest.fixture(scope="session")
 def site(html: Path) -> Iterator[str]:
     """Serve the built pages and return their address, without a slash at the end."""
-    handler = functools.partial(QuietHandler, directory=html)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with serving(functools.partial(QuietHandler, directory=html)) as server:
+        yield address_of(server)
 
 
 class Watch:
@@ -73,9 +61,9 @@ class Watch:
         assert self.messages == [], "the console is not empty"
 
 
-@pytest.fixture
-def new_page(browser: Browser, site: str) -> Iterator[Callable[..., Page]]:
-    """Return a function that opens a page with context options (viewport, color_scheme, ...); all are watched."""
+@contextmanager
+def watched(browser: Browser, site: str) -> Iterator[Callable[..., Page]]:
+    """Yield a function that opens a page with context options (viewport, color_scheme, ...); all are watched."""
     watch, contexts = Watch(site), []
 
     def open_page(**options: object) -> Page:
@@ -89,6 +77,20 @@ def new_page(browser: Browser, site: str) -> Iterator[Callable[..., Page]]:
     for context in contexts:
         context.close()
     watch.check()
+
+
+@pytest.fixture
+def new_page(browser: Browser, site: str) -> Iterator[Callable[..., Page]]:
+    """Return a function that opens watched pages of one test."""
+    with watched(browser, site) as open_page:
+        yield open_page
+
+
+@pytest.fixture(scope="module")
+def shared_new_page(browser: Browser, site: str) -> Iterator[Callable[..., Page]]:
+    """Return a function that opens watched pages of a whole module: what takes seconds to load is loaded once."""
+    with watched(browser, site) as open_page:
+        yield open_page
 
 
 @pytest.fixture

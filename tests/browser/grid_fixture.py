@@ -20,6 +20,18 @@ for (const el of document.querySelectorAll('[data-widget="attention-grid"]')) {
 }
 """
 
+# The state of each cell of a grid, and which rows are marked as the one being computed.
+CELLS = "grid => [...grid.querySelectorAll('td[data-state]')].map(c => [+c.dataset.q, +c.dataset.k, c.dataset.state])"
+CURRENT = "grid => [...grid.querySelectorAll('tr[aria-current]')].map(row => row.dataset.row)"
+
+
+def cells_at(step: int, steps: int, prompt_len: int) -> list[list]:
+    """Return what `CELLS` must find after `step` rows: query, key, state."""
+    phase = ["prefill"] * prompt_len + ["decode"] * (steps - prompt_len)
+    return [
+        [q, k, "masked" if k > q else "future" if q >= step else phase[q]] for q in range(steps) for k in range(steps)
+    ]
+
 
 def causal_softmax(scores: np.ndarray) -> np.ndarray:
     """Return the softmax rows of scores [..., T, T] under the causal mask."""

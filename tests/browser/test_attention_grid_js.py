@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
-from grid_fixture import TOKENS, grid_of, page_of, paris
+from grid_fixture import CELLS, CURRENT, TOKENS, cells_at, grid_of, page_of, paris
 from playwright.sync_api import Browser, Locator, Page, expect
+from widget_page import PHONE, PICTURE
 
 from prefill_decode.widgets import AttentionGrid
 
 ROOT = '[data-widget="attention-grid"]'
 READY = '<script>document.documentElement.dataset.mode = "light"</script>'
-PHONE = {"width": 360, "height": 740}
 STEPS, PROMPT = 9, 5
 
 
@@ -107,6 +107,7 @@ def go_to(page: Page, step: int) -> Locator:
         ("escapeHtml(`<b>&\"'`)", "&lt;b&gt;&amp;&quot;&#x27;"),
         ("parseHash('#step=6&layer=23&head=4')", {"step": "6", "layer": "23", "head": "4"}),
         ("parseHash('#step=6&g2.step=3', 'g2.')", {"step": "3"}),
+        ("parseHash('#phrase=1&example=2')", {"example": "2"}),
         ("parseHash('#prefill')", {}),
         ("formatHash('#g2.step=3&step=1', '', {step: 6, layer: 'a b'})", "#step=6&layer=a%20b&g2.step=3"),
         ("formatHash('#step=1&g2.step=3', 'g2.', {step: 4})", "#step=1&g2.step=4"),
@@ -193,16 +194,8 @@ def test_contract_at_every_step(page):
         phase = "idle" if step == 0 else "prefill" if step <= PROMPT else "decode"
         assert (state["steps"], state["step"], state["promptLen"], state["phase"]) == ("9", str(step), "5", phase)
         assert (state["pairs"], state["cache"]) == (str(triangle(step)), str(step))
-        assert page.evaluate(CELLS) == [
-            [q, k, "masked" if k > q else "future" if q >= step else "prefill" if q < PROMPT else "decode"]
-            for q in range(STEPS)
-            for k in range(STEPS)
-        ]
-        assert page.evaluate(CURRENT) == ([str(step - 1)] if step else [])
-
-
-CELLS = "[...document.querySelectorAll('td[data-state]')].map(c => [+c.dataset.q, +c.dataset.k, c.dataset.state])"
-CURRENT = "[...document.querySelectorAll('tr[aria-current]')].map(row => row.dataset.row)"
+        assert page.locator(ROOT).evaluate(CELLS) == cells_at(step, STEPS, PROMPT)
+        assert page.locator(ROOT).evaluate(CURRENT) == ([str(step - 1)] if step else [])
 
 
 def test_without_a_cache_every_pass_counts_its_whole_triangle(page):
@@ -458,7 +451,7 @@ def test_state_is_read_from_and_written_to_the_address(open_grid):
 
 
 def test_nonsense_in_the_address_is_ignored(open_grid):
-    page = open_grid(paris(), address="#step=x&layer=99&head=%&phrase=7")
+    page = open_grid(paris(), address="#step=x&layer=99&head=%&example=7")
     expect(page.locator(ROOT)).to_have_attribute("data-step", "9")
     page.get_by_role("button", name="Previous step", exact=True).click()
     expect(page.locator(ROOT)).to_have_attribute("data-step", "8")
@@ -484,7 +477,14 @@ def test_phrases(open_grid):
     root = page.locator(ROOT)
     assert (state_of(root)["steps"], state_of(root)["step"], state_of(root)["promptLen"]) == ("3", "3", "2")
     assert page.locator("td[data-state]").count() == 9
-    assert page.evaluate("window.grid.parseHash(location.hash).phrase") == "1"
+    assert page.evaluate("window.grid.parseHash(location.hash).example") == "1"
+
+
+@pytest.mark.parametrize(("address", "steps"), [("#example=1", 3), ("#phrase=1", STEPS)])
+def test_the_address_names_an_example_and_leaves_a_phrase_to_its_reader(open_grid, address, steps):
+    other = grid_of(2, 3, ["a", " b", " c", " d"], 2, label="letters")
+    page = open_grid(AttentionGrid.of_phrases([paris(label="English"), other]), address=address)
+    expect(page.locator(ROOT)).to_have_attribute("data-steps", str(steps))
 
 
 def test_a_mounted_copy_can_be_removed(page):
@@ -513,6 +513,124 @@ def test_live_in_jupyter_it_makes_its_own_root_and_leaves_the_address(open_grid)
     assert page.evaluate("[window.values.step, location.hash]") == [2, ""]
     page.evaluate("window.model.set('step', 1)")
     expect(page.locator(ROOT)).to_have_attribute("data-step", "1")
+
+
+# --- a phrase that is still being run
+
+
+# As the twin in the page sends it: bytes that are no text, rows that are not there yet, one row at a time.
+GROW = """(phrase) => {
+  const grid = window.grid;
+  const bytes = grid.bytesOf(phrase.weights);
+  const heads = [...Array(phrase.layers.length * phrase.heads.length).keys()];
+  const { names, measures, sinks, steps } = phrase;
+  const render = (entry) => {
+    const [layer, head] = entry.open.map(String);
+    const values = { data: { phrases: [entry] }, phrase: 0, step: entry.known ?? entry.steps, layer, head };
+    const handlers = {};
+    const model = {
+      get: (name) => values[name], off() {}, save_changes() {}, on(name, handler) { handlers[name] = handler; },
+      set(name, value) { values[name] = value; handlers["change:" + name]?.(); },
+    };
+    grid.default.render({ model, el: document.body.appendChild(document.createElement("div")) });
+    return model;
+  };
+  const finished = { ...phrase, weights: bytes, scores: null };
+  window.finish = () => render({ ...finished }) && null;
+  window.begin = (known) => {
+    const weights = bytes.slice();
+    for (const head of heads) {
+      weights.fill(0, grid.triangleIndex(head, known, 0, steps), grid.triangleIndex(head + 1, 0, 0, steps));
+    }
+    window.model = render({
+      ...finished, weights, known, sinks: [0], names: [[0, 1, "first seen"]],
+      measures: measures.map((measure) => ({ ...measure, top: "?" })),
+      next: phrase.next.map((row, q) => (q < known ? row : [])),
+      tokens: phrase.tokens.map((token, i) => (i <= known ? token : "…")),
+    });
+  };
+  window.add = (q) => {
+    const rowOf = (head) => bytes.subarray(grid.triangleIndex(head, q, 0, steps)).subarray(0, q + 1);
+    const sent = Uint8Array.from(heads.flatMap((head) => [...rowOf(head)]));
+    const [token, next] = [phrase.tokens[q + 1], phrase.next[q]];
+    window.model.set("row", { q, bytes: sent, token, next, names, measures, sinks });
+  };
+}"""
+
+
+def growing(page: Page, grid: AttentionGrid, known: int) -> Locator:
+    """Begin a phrase of which only `known` rows have been computed."""
+    page.evaluate(GROW, grid.data["phrases"][0])
+    page.evaluate("known => begin(known)", known)
+    return page.locator(ROOT).first
+
+
+def finished(page: Page) -> list:
+    """Return the picture of a phrase that was finished from the start."""
+    page.evaluate("finish()")
+    return page.locator(ROOT).last.evaluate(PICTURE)
+
+
+@pytest.mark.parametrize(
+    ("known", "layers"), [(PROMPT, 30), (STEPS - 1, 30), (1, 2)], ids=["prefill", "but one", "one token"]
+)
+def test_row_by_row_it_becomes_the_finished_picture(open_grid, known, layers):
+    grid = paris() if layers == 30 else grid_of(2, 3, TOKENS, 1, next_tokens=[((token, 0.5),) for token in TOKENS[1:]])
+    page = open_grid()
+    root = growing(page, grid, known)
+    for q in range(known, STEPS):
+        assert (state_of(root)["steps"], state_of(root)["step"]) == (str(STEPS), str(q))
+        assert root.evaluate(CELLS) == cells_at(q, STEPS, grid.data["phrases"][0]["promptLen"])
+        page.evaluate("q => add(q)", q)
+    assert root.evaluate(PICTURE) == finished(page)
+
+
+@pytest.mark.parametrize("wait", [True, False], ids=["drawn first", "while it is drawn"])
+@pytest.mark.parametrize("prompt_len", [30, 3, 40])
+def test_a_large_phrase_is_drawn_in_portions_to_the_same_picture(open_grid, prompt_len, wait):
+    tokens = [f" t{i}" for i in range(41)]
+    grid = grid_of(2, 3, tokens, prompt_len, next_tokens=[((token, 0.5),) for token in tokens[1:]])
+    page = open_grid()
+    known = min(prompt_len, 39)
+    page.evaluate(GROW, grid.data["phrases"][0])
+    drawn = page.evaluate("known => { begin(known); return document.querySelectorAll('tr[data-row]').length; }", known)
+    assert 1 <= drawn < 10
+    root = page.locator(ROOT)
+    rows = root.locator("tr[data-row]")
+    if wait:
+        expect(rows).to_have_count(40)
+        to_come = len(range(max(prompt_len, known + 1), 40))  # what row `known` chose is known
+        expect(root.locator(".pd-label[data-unknown]")).to_have_count(to_come)
+    page.evaluate("rows => rows.forEach(add)", [*range(known, 40)])
+    expect(rows).to_have_count(40)
+    assert root.first.evaluate(PICTURE) == finished(page)
+
+
+def test_steps_end_at_the_rows_that_are_known(open_grid):
+    page = open_grid()
+    root = growing(page, paris(), PROMPT)
+    for way in (
+        lambda: page.get_by_label("Step", exact=True).fill(str(STEPS)),
+        lambda: page.get_by_role("button", name="Last step", exact=True).click(),
+        lambda: page.get_by_role("button", name="Next step", exact=True).click(),
+        lambda: page.evaluate("model.set('step', 8)"),
+        lambda: root.press("End"),
+    ):
+        way()
+        assert (state_of(root)["step"], state_of(root)["pairs"]) == ("5", "15")
+    expect(page.get_by_label("Step", exact=True)).to_have_value("5")
+
+
+def test_a_reader_who_looks_back_is_left_there(open_grid):
+    page = open_grid()
+    root = growing(page, paris(), PROMPT)
+    page.get_by_role("button", name="Previous step", exact=True).click()
+    page.evaluate("add(5)")
+    assert state_of(root)["step"] == "4"
+    page.get_by_role("button", name="Last step", exact=True).click()
+    assert state_of(root)["step"] == "6"
+    page.evaluate("add(6)")
+    assert state_of(root)["step"] == "7"
 
 
 # --- robustness and reach

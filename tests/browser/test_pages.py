@@ -11,6 +11,8 @@ import yaml
 from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, Page, expect
 
+from prefill_decode import smollm2
+
 TOC = yaml.safe_load((Path(__file__).parents[2] / "_toc.yml").read_text("utf-8"))
 LANDING = TOC["root"]
 CHAPTERS = [chapter["file"] for part in TOC["parts"] for chapter in part["chapters"]]
@@ -26,6 +28,8 @@ WIDGETS = {  # on the pages without a grid: what a slider is called and which at
     "token-sampler": ("notebooks/06_choose_and_store", "Temperature", "data-temperature"),
 }
 WITH_GRID = [LANDING, "notebooks/01_prefill", "notebooks/02_decode"]
+PHRASE = '[data-widget="your-phrase"]'
+WITH_PHRASE = [LANDING, "notebooks/01_prefill"]
 
 
 @functools.cache
@@ -125,6 +129,31 @@ def test_widget_is_a_finished_picture_without_scripts(new_page, site: str, widge
     root = page.locator(f'[data-widget="{widget}"]')
     expect(root.locator("table, ol").first).to_be_visible()  # its numbers, as a table or a list
     assert not [button for button in root.locator("button").all() if button.is_visible()]
+
+
+@pytest.mark.parametrize("name", WITH_PHRASE)
+def test_the_model_lies_where_the_page_says(html: Path, name: str):
+    address = soup_of(html, name).select_one(PHRASE)["data-model"]
+    assert ((html / name).parent / address).stat().st_size == smollm2.FILE_BYTES
+
+
+@pytest.mark.parametrize("name", WITH_PHRASE)
+def test_your_phrase_waits_for_its_reader(page: Page, site: str, name: str):
+    root = open_page(page, f"{site}/{name}.html").locator(PHRASE)
+    expect(root).to_have_attribute("data-state", "idle")
+    for button in ("Load the model", "Run", "Stop"):
+        expect(root.get_by_role("button", name=button, exact=True)).to_be_visible()
+    expect(root.locator(".pd-elsewhere")).to_be_hidden()
+    page.emulate_media(media="print")
+    expect(root.locator("button:visible, textarea:visible, input:visible")).to_have_count(0)
+
+
+@pytest.mark.parametrize("name", WITH_PHRASE)
+def test_your_phrase_is_words_without_scripts(new_page, site: str, name: str):
+    root = open_page(new_page(java_script_enabled=False), f"{site}/{name}.html").locator(PHRASE)
+    expect(root.locator(".pd-lead")).to_be_visible()
+    expect(root.locator(".pd-elsewhere")).to_be_visible()
+    expect(root.locator("button:visible, textarea:visible, input:visible")).to_have_count(0)
 
 
 def test_landing_page_shows_the_widget_without_scrolling(new_page, site: str):

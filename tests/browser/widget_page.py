@@ -10,6 +10,7 @@ import anywidget
 from playwright.sync_api import Browser, Page
 from prefill_decode_book.widgets import bundle_script, bundle_styles
 
+from prefill_decode.widgets import YourPhrase
 from prefill_decode.widgets.page_only import for_page
 
 ROOT = Path(__file__).parents[2]
@@ -17,10 +18,16 @@ WIDGETS = ROOT / "src" / "prefill_decode" / "widgets"
 PHONE = {"width": 360, "height": 740}
 
 
-def page_of(*widgets: anywidget.AnyWidget, mount: bool = True, head: str = "") -> str:
+def html_of(widget: anywidget.AnyWidget | YourPhrase) -> str:
+    """Return a widget's `text/html`, controls unwrapped as the build does."""
+    own = getattr(widget, "_repr_html_", None)
+    return for_page(own() if own else widget._repr_mimebundle_()[0]["text/html"])
+
+
+def page_of(*widgets: anywidget.AnyWidget | YourPhrase, mount: bool = True, head: str = "") -> str:
     """Return a page as a reader opens it from the disk; unmounted, it is the page before its script ran."""
     styles = (WIDGETS / "theme.css").read_text("utf-8") + bundle_styles(WIDGETS)
-    body = for_page("".join(widget._repr_mimebundle_()[0]["text/html"] for widget in widgets))
+    body = "".join(html_of(widget) for widget in widgets)
     script = f"<script>{bundle_script(WIDGETS)}</script>" if mount else ""
     start = f'<!doctype html><html lang="en" data-mode="auto"><meta charset="utf-8"><style>{styles}</style>{head}'
     return f"{start}<body>{body}{script}</body></html>"

@@ -23,6 +23,7 @@ async function fromNetwork(request) {
 
 /** Keep an answer in the place of older ones, which have another version after the question mark. */
 async function keep(request, response) {
+  if (!(await caches.has(STORE))) return; // forgotten: this worker lives on until its pages are closed
   const store = await caches.open(STORE);
   await store.delete(request, { ignoreSearch: true });
   await store.put(request, response);

@@ -228,6 +228,7 @@ class PhraseView {
 
   /** Give the room in the browser's store back. */
   async forget() {
+    await this.keeping;
     await caches.delete(STORE);
     for (const registration of await navigator.serviceWorker.getRegistrations()) await registration.unregister();
     this.parts.forget.hidden = true;
@@ -264,7 +265,7 @@ class PhraseView {
   }
 
   on_ready({ kept, fromStore }) {
-    if (kept) this.keepPage().catch(() => {});
+    if (kept) this.keeping = this.keepPage().catch(() => {});
     this.loaded = true;
     this.parts.forget.hidden = !kept;
     if (this.parts.file.contains(document.activeElement)) this.root.querySelector("[data-act=run]").focus();
