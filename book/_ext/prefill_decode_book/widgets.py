@@ -54,14 +54,14 @@ def as_block(name: str, source: str) -> str:
 def bundle_script(folder: Path) -> str:
     """Join every widgets/<name>.js with the few lines that mount them; the twin is a text, for a worker to run."""
     blocks = [as_block(path.stem.replace("_", "-"), path.read_text("utf-8")) for path in sorted(folder.glob("*.js"))]
-    mount = MOUNT.read_text("utf-8").replace(TWIN, json.dumps(twin.source(), ensure_ascii=False))
-    return mount.replace(MODULES, "\n".join(blocks))
+    script = twin.without_comments(MOUNT.read_text("utf-8").replace(MODULES, "\n".join(blocks)))
+    return script.replace(TWIN, json.dumps(twin.source(), ensure_ascii=False))
 
 
 def bundle_styles(folder: Path) -> str:
     """Join every widgets/*.css but the theme, which all pages load."""
     sheets = [path.read_text("utf-8") for path in sorted(folder.glob("*.css")) if path.name != "theme.css"]
-    return "\n".join(sheets)
+    return twin.without_comments("\n".join(sheets))
 
 
 def write_assets(app: Sphinx) -> None:

@@ -14,17 +14,19 @@ HERE = Path(__file__).parent
 MODULES = ("gguf", "kernel", "decoder", "tokenizer", "observe", "worker")  # each imports from earlier ones only
 
 IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
-# lines that are comments only: a third of the text, and the page on the code shows them
-COMMENT = re.compile(r"^ *(?://[^\n]*|/\*\*.*?\*/)\n", re.MULTILINE | re.DOTALL)
+COMMENT = re.compile(r"^ *(?://[^\n]*|/\*.*?\*/)\n", re.MULTILINE | re.DOTALL)
 EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class)\b)", re.MULTILINE)
 
 
 def source() -> str:
     """Return all modules as one classic script, with the kernel assembled."""
     text = f'const KERNEL = "{kernel()}";\n' + "".join((HERE / f"{name}.js").read_text("utf-8") for name in MODULES)
-    for left_out in (COMMENT, IMPORT, EXPORT):
-        text = left_out.sub("", text)
-    return text
+    return without_comments(EXPORT.sub("", IMPORT.sub("", text)))
+
+
+def without_comments(text: str) -> str:
+    """Leave out lines of a script or a sheet that hold nothing but comments: up to a third, and no browser reads them."""
+    return COMMENT.sub("", text)
 
 
 def kernel() -> str:
