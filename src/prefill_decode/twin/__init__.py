@@ -25,7 +25,7 @@ def source() -> str:
 
 
 def without_comments(text: str) -> str:
-    """Leave out lines of a script or a sheet that hold nothing but comments: up to a third, and no browser reads them."""
+    """Leave out lines of a script or a sheet that hold only comments: up to a third, and no browser reads them."""
     return COMMENT.sub("", text)
 
 
