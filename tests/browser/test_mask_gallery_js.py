@@ -265,8 +265,11 @@ def test_one_polite_sentence_a_step_and_few_changes(page):
 @pytest.mark.parametrize(
     ("call", "expected"),
     [
-        ("[1, -1, Infinity, -Infinity].map(move => stepAfter(move, 3, 9))", [4, 2, 9, 0]),
-        ("[stepAfter(1, 9, 9), stepAfter(-1, 0, 9)]", [9, 0]),
+        (
+            "['ArrowRight', 'ArrowDown', 'End', 'Home', ' ', 'x'].map(k => stepForKey(k, 3, 9))",
+            [4, 2, 9, 0, "play", None],
+        ),
+        ("[stepForKey('ArrowUp', 9, 9), stepForKey('ArrowLeft', 0, 9)]", [9, 0]),
         ("[0, 1, 2, 3].map(row => stateOf(row, 3))", ["done", "done", "now", "future"]),
         (
             "reasonOf({rows: ['a', '{key}'], keys: ['b', '$&'], why: ['00', '0b']}, [...'0123456789a', '{row}+{key}'],"

@@ -10,6 +10,7 @@ from prefill_decode_book.widgets import bundle_script, bundle_styles
 from timeline_fixture import LAYERS, PROMPT, STEPS, TOKENS, timeline
 
 from prefill_decode.widgets import PassTimeline
+from prefill_decode.widgets.modules import module
 from prefill_decode.widgets.page_only import for_page
 
 REPOSITORY = Path(__file__).parents[2]
@@ -84,8 +85,7 @@ def live(open_page, widget) -> Page:
     """Return a page on which the widget runs as it does in JupyterLab."""
     page = open_page()
     values = {name: getattr(widget, name) for name in ("data", "markup", "step", "slow", "scenario")}
-    source = (WIDGETS / "pass_timeline.js").read_text("utf-8")
-    page.evaluate(LIVE, [source, json.loads(json.dumps(values))])
+    page.evaluate(LIVE, [module("pass_timeline"), json.loads(json.dumps(values))])
     return page
 
 

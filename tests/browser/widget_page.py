@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page
 from prefill_decode_book.widgets import bundle_script, bundle_styles
 
 from prefill_decode.widgets import YourPhrase
+from prefill_decode.widgets.modules import SHARED
 from prefill_decode.widgets.page_only import for_page
 
 ROOT = Path(__file__).parents[2]
@@ -56,13 +57,13 @@ def opener(browser: Browser, folder: Path) -> Iterator[Callable[..., Page]]:
 
 
 def load_module(page: Page, name: str) -> None:
-    """Put the exports of a widget's module into `window.module`."""
-    source = (WIDGETS / f"{name}.js").read_text("utf-8")
-    names = re.findall(r"^export (?:function|const) (\w+)", source, flags=re.M)
-    plain = re.sub(
-        r"^export default", "const main =", re.sub(r"^export (?=function|const)", "", source, flags=re.M), flags=re.M
-    )
-    page.add_script_tag(content=f"{{ {plain}\nwindow.module = {{ {', '.join(names)}, default: main }}; }}")
+    """Put the exports of a widget's module, and those of the views that it builds on, into `window.module`."""
+    shared, own = SHARED.read_text("utf-8"), (WIDGETS / f"{name}.js").read_text("utf-8")
+    names = dict.fromkeys(re.findall(r"^export (?:function|const|class) (\w+)", shared + own, flags=re.M))
+    shared, own = (re.sub(r"^export (?=function|const|class)", "", text, flags=re.M) for text in (shared, own))
+    own = re.sub(r"^export default", "const main =", own, flags=re.M)
+    exports = ", ".join([*names, "default: main"])
+    page.add_script_tag(content=f"{{ {shared}\n{{ {own}\nwindow.module = {{ {exports} }}; }} }}")
 
 
 # What is left out is the script's own.

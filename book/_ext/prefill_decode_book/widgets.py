@@ -15,6 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 from prefill_decode import twin
+from prefill_decode.widgets.modules import SHARED
 from prefill_decode.widgets.page_only import for_page
 
 SOURCE = Path("src/prefill_decode/widgets")
@@ -53,8 +54,10 @@ def as_block(name: str, source: str) -> str:
 
 def bundle_script(folder: Path) -> str:
     """Join every widgets/<name>.js with the few lines that mount them; the twin is a text, for a worker to run."""
-    blocks = [as_block(path.stem.replace("_", "-"), path.read_text("utf-8")) for path in sorted(folder.glob("*.js"))]
-    script = twin.without_comments(MOUNT.read_text("utf-8").replace(MODULES, "\n".join(blocks)))
+    shared = NAMED.sub("", SHARED.read_text("utf-8"))  # once, where every block sees it
+    modules = [path for path in sorted(folder.glob("*.js")) if path.name != SHARED.name]
+    blocks = [as_block(path.stem.replace("_", "-"), path.read_text("utf-8")) for path in modules]
+    script = twin.without_comments(MOUNT.read_text("utf-8").replace(MODULES, "\n".join([shared, *blocks])))
     return script.replace(TWIN, json.dumps(twin.source(), ensure_ascii=False))
 
 

@@ -13,6 +13,7 @@ class CompressorView {
   constructor(root, model) {
     [this.root, this.model, this.abort] = [root, model, new AbortController()];
     this.data = model.get("data");
+    root.tabIndex = 0;
     this.collect();
     this.show(model.get("storage"));
     this.listen();
@@ -26,7 +27,6 @@ class CompressorView {
   /** Look every element up once. */
   collect() {
     const all = (selector) => [...this.root.querySelectorAll(selector)];
-    for (const controls of all(".pd-ways, .pd-questions")) controls.hidden = false;
     [this.written, this.placed, this.asks] = [all("[data-text]"), all("[data-place]"), all("[data-ask]")];
     [this.radios, this.rows, this.lines] = [all("input"), all("[data-row]"), all("[data-text-of]")];
     this.names = this.radios.map((radio) => radio.value);
@@ -93,14 +93,4 @@ class CompressorView {
   }
 }
 
-function render({ model, el }) {
-  const onPage = el.matches('[data-widget="cache-compressor"]');
-  if (!onPage) el.innerHTML = model.get("markup");
-  const root = onPage ? el : el.firstElementChild;
-  root.tabIndex = 0;
-  const view = new CompressorView(root, model);
-  root.dataset.live = onPage ? "page" : "lab";
-  return () => view.destroy();
-}
-
-export default { render };
+export default { render: drawn("cache-compressor", CompressorView) };

@@ -9,6 +9,7 @@ import traitlets
 from prefill_decode.storage import Stored
 from prefill_decode.widgets.cache_compressor_data import compressor_data, opening
 from prefill_decode.widgets.cache_compressor_html import picture
+from prefill_decode.widgets.modules import module
 
 HERE = Path(__file__).parent
 
@@ -33,7 +34,7 @@ class CacheCompressor(anywidget.AnyWidget):
         For rows, tokens, sizes or a name that do not fit together, or if the first row is not exact storage.
     """
 
-    _esm = HERE / "cache_compressor.js"
+    _esm = module("cache_compressor")
     _css = (HERE / "theme.css").read_text("utf-8") + (HERE / "cache_compressor.css").read_text("utf-8")
 
     data = traitlets.Dict().tag(sync=True)

@@ -18,6 +18,7 @@ class LedgerView {
   constructor(root, model) {
     [this.root, this.model, this.abort] = [root, model, new AbortController()];
     this.data = model.get("data");
+    root.tabIndex = 0;
     this.collect();
     this.listen();
     this.fromModel();
@@ -105,18 +106,4 @@ class LedgerView {
 }
 
 /** In a notebook the picture comes with the model; its controls leave the wrapping that keeps them from viewers. */
-function mount(el, markup) {
-  el.innerHTML = markup.replace(/<script type="text\/template">([^]*?)<\/script>/g, "$1");
-  return el.firstElementChild;
-}
-
-function render({ model, el }) {
-  const root = el.matches('[data-widget="ledger-table"]') ? el : mount(el, model.get("markup"));
-  for (const part of root.querySelectorAll("[hidden]")) part.hidden = false;
-  root.tabIndex = 0;
-  const view = new LedgerView(root, model);
-  root.setAttribute("data-live", "");
-  return () => view.destroy();
-}
-
-export default { render };
+export default { render: drawn("ledger-table", LedgerView) };

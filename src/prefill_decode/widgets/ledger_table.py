@@ -9,6 +9,8 @@ import traitlets
 from prefill_decode.widgets.ledger_table_answers import TELLING
 from prefill_decode.widgets.ledger_table_data import Models, ledger_data
 from prefill_decode.widgets.ledger_table_html import picture
+from prefill_decode.widgets.modules import module
+from prefill_decode.widgets.page_only import for_page
 
 HERE = Path(__file__).parent
 LENGTHS = tuple(2**power for power in range(18))  # 1 to 131,072
@@ -34,7 +36,7 @@ class LedgerTable(anywidget.AnyWidget):
         For names or lengths that are not there, or lengths that do not rise.
     """
 
-    _esm = HERE / "ledger_table.js"
+    _esm = module("ledger_table")
     _css = (HERE / "theme.css").read_text("utf-8") + (HERE / "ledger_table.css").read_text("utf-8")
 
     data = traitlets.Dict().tag(sync=True)
@@ -49,7 +51,7 @@ class LedgerTable(anywidget.AnyWidget):
         model = model or next(iter(shapes))
         n = min(lengths, key=lambda length: abs(length - TELLING)) if n is None else n
         _check(data, model, n)
-        super().__init__(data=data, markup=picture(data, model, n, with_data=False), model=model, n=n)
+        super().__init__(data=data, markup=for_page(picture(data, model, n, with_data=False)), model=model, n=n)
 
     @traitlets.validate("model", "n")
     def _known(self, proposal: dict) -> object:

@@ -1,17 +1,8 @@
 // Runs the rows of a mask one by one. Python drew every mask and wrote every count and sentence: this module shows one
 // of them and changes attributes and texts of its elements.
 
-const PLAY = "M4 2.5v11L13 8z";
-const PAUSE = "M4 3h3v10H4zM9 3h3v10H9z";
 const BEAT = 450; // milliseconds a row
-const MOVES = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, Home: -Infinity, End: Infinity };
-const BUTTONS = { first: -Infinity, previous: -1, next: 1, last: Infinity };
 const WAYS = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
-
-/** Where a move leads: never beyond the first row or the last. */
-export function stepAfter(move, step, steps) {
-  return Math.min(steps, Math.max(0, step + move));
-}
 
 export function stateOf(row, step) {
   return row >= step ? "future" : row === step - 1 ? "now" : "done";
@@ -23,29 +14,22 @@ export function reasonOf({ rows, keys, why }, reasons, q, k) {
   return reasons[parseInt(why[q][k], 36)].replace(/{(row|key)}/g, (_, name) => names[name]);
 }
 
-class GalleryView {
+class GalleryView extends SteppedView {
   constructor(root, model) {
-    [this.root, this.model, this.abort] = [root, model, new AbortController()];
-    this.data = model.get("data");
+    super(root, model);
     this.collect();
-    this.show(model.get("case"), model.get("step"));
+    this.fromModel();
     this.listen();
   }
 
-  destroy() {
-    this.pause();
-    this.abort.abort();
-    for (const name of ["case", "step"]) this.model.off(`change:${name}`, this.follow);
+  get steps() {
+    return this.data.cases[this.name].steps;
   }
 
   /** Look every element up once. */
   collect() {
     const one = (selector) => this.root.querySelector(selector);
     const all = (selector) => [...this.root.querySelectorAll(selector)];
-    for (const controls of all(".pd-steps, .pd-questions, .pd-cell-line, [data-choose]")) controls.hidden = false;
-    this.range = one("input[type=range]");
-    this.count = one(".pd-count");
-    this.playButton = one("[data-act=play]");
     this.sentence = one(".pd-sentence");
     this.cellLine = one(".pd-cell-line p");
     this.hint = this.cellLine.textContent;
@@ -61,20 +45,15 @@ class GalleryView {
   }
 
   listen() {
-    const on = (target, type, handler) => target.addEventListener(type, handler, { signal: this.abort.signal });
-    on(this.root, "click", ({ target }) => this.clicked(target));
-    on(this.root, "input", () => this.userStep(Number(this.range.value)));
-    on(this.root, "keydown", (event) => this.pressed(event));
-    on(this.root, "pointerover", ({ target }) => this.explain(target.closest("td[data-q]")));
-    on(this.root, "focusin", ({ target }) => this.explain(target.closest("td[data-q]")));
-    on(window, "beforeprint", () => this.beforePrint());
-    on(window, "afterprint", () => this.show(this.name, this.stepBeforePrint ?? this.step));
-    this.follow = () => {
-      if (this.saving) return;
-      this.pause();
-      this.show(this.model.get("case"), this.model.get("step"));
-    };
-    for (const name of ["case", "step"]) this.model.on(`change:${name}`, this.follow);
+    this.on(this.root, "click", ({ target }) => this.clicked(target));
+    this.on(this.root, "input", () => this.userStep(Number(this.range.value)));
+    this.on(this.root, "pointerover", ({ target }) => this.explain(target.closest("td[data-q]")));
+    this.on(this.root, "focusin", ({ target }) => this.explain(target.closest("td[data-q]")));
+    this.listenToSteps(["case", "step"]);
+  }
+
+  fromModel() {
+    this.show(this.model.get("case"), this.model.get("step"));
   }
 
   /** Show a mask with its first rows run; a mask that does not exist changes nothing. */
@@ -88,9 +67,7 @@ class GalleryView {
     for (const element of this.part.soFar) this.write(element, soFar[element.dataset.soFar]);
     this.set(this.root, "step", this.step);
     this.set(this.root, "pairs", soFar.pairs);
-    this.range.value = this.step;
-    this.range.setAttribute("aria-valuetext", `${this.step} of ${shown.steps} rows`);
-    this.count.textContent = `${this.step} / ${shown.steps}`;
+    this.showCount(`${this.step} of ${shown.steps} rows`);
     this.write(this.sentence, shown.sentences[this.step]);
   }
 
@@ -129,15 +106,14 @@ class GalleryView {
 
   clicked(target) {
     const { choose, act, ask } = target.closest("button")?.dataset ?? {};
-    if (choose) this.user(choose, this.data.cases[choose].steps);
-    else if (act === "play") this.playing ? this.pause() : this.play();
-    else if (act) this.userMove(BUTTONS[act]);
+    if (choose) this.user(() => this.goTo(choose, this.data.cases[choose].steps));
+    else if (act) this.act(act);
     else if (ask) this.answer(this.data.questions[ask], target.closest("button"));
     else this.explain(target.closest("td[data-q]"));
   }
 
   answer({ case: name, answer, cell: [q, k] }, button) {
-    this.user(name, this.data.cases[name].steps);
+    this.user(() => this.goTo(name, this.data.cases[name].steps));
     this.explain(this.cellAt(q, k));
     this.write(this.sentence, answer);
     this.markAsked(button);
@@ -156,14 +132,11 @@ class GalleryView {
 
   pressed(event) {
     const { target, key } = event;
-    if (event.ctrlKey || event.altKey || event.metaKey) return;
-    if (this.root.dataset.live === "lab") event.stopPropagation(); // JupyterLab's shortcuts would cut the cell or leave it
-    if (event.shiftKey || target === this.range || (key === " " && target.tagName === "BUTTON")) return;
-    if (target.dataset.q && key in WAYS) this.walk(target, WAYS[key]);
-    else if (key === " ") this.playing ? this.pause() : this.play();
-    else if (key in MOVES) this.userMove(MOVES[key]);
-    else return;
-    event.preventDefault();
+    const isPlain = !(event.ctrlKey || event.altKey || event.metaKey || event.shiftKey);
+    if (!(isPlain && target.dataset.q && key in WAYS)) return super.pressed(event);
+    if (this.root.dataset.live === "lab") event.stopPropagation();
+    this.walk(target, WAYS[key]);
+    return event.preventDefault();
   }
 
   /** Move the focus in the grid, which is one stop of the Tab key. */
@@ -176,66 +149,22 @@ class GalleryView {
     cell.focus();
   }
 
-  userMove(move) {
-    this.userStep(stepAfter(move, this.step, this.data.cases[this.name].steps));
-  }
-
-  userStep(step) {
-    this.user(this.name, step);
-  }
-
-  /** A reader changes something: Play stops, the model learns of it. */
-  user(name, step) {
-    this.pause();
-    this.goTo(name, step);
+  showStep(step) {
+    this.goTo(this.name, step);
   }
 
   goTo(name, step) {
     this.show(name, step);
     this.markAsked(null);
-    this.saving = true;
-    this.model.set("case", this.name);
-    this.model.set("step", this.step);
-    this.model.save_changes();
-    this.saving = false;
   }
 
-  play() {
-    const { steps } = this.data.cases[this.name];
-    if (this.step === steps) this.goTo(this.name, 0);
-    this.showPlaying(true);
-    this.timer = setInterval(() => {
-      this.goTo(this.name, this.step + 1);
-      if (this.step === steps) this.pause();
-    }, BEAT);
+  delay() {
+    return BEAT;
   }
 
-  pause() {
-    clearInterval(this.timer);
-    if (this.playing) this.showPlaying(false);
-  }
-
-  showPlaying(playing) {
-    this.playing = playing;
-    this.playButton.querySelector("path").setAttribute("d", playing ? PAUSE : PLAY);
-    this.playButton.querySelector("span").textContent = playing ? "Pause" : "Play";
-  }
-
-  beforePrint() {
-    this.pause();
-    this.stepBeforePrint = this.step;
-    this.show(this.name, this.data.cases[this.name].steps);
+  save() {
+    this.tell({ case: this.name, step: this.step });
   }
 }
 
-function render({ model, el }) {
-  const onPage = el.matches('[data-widget="mask-gallery"]');
-  if (!onPage) el.innerHTML = model.get("markup");
-  const root = onPage ? el : el.firstElementChild;
-  root.tabIndex = 0;
-  const view = new GalleryView(root, model);
-  root.dataset.live = onPage ? "page" : "lab";
-  return () => view.destroy();
-}
-
-export default { render };
+export default { render: drawn("mask-gallery", GalleryView) };

@@ -9,6 +9,7 @@ import traitlets
 from prefill_decode.widgets.mask_gallery_cases import MaskCase
 from prefill_decode.widgets.mask_gallery_data import Question, check_cases, gallery_data
 from prefill_decode.widgets.mask_gallery_html import picture
+from prefill_decode.widgets.modules import module
 
 HERE = Path(__file__).parent
 
@@ -33,7 +34,7 @@ class MaskGallery(anywidget.AnyWidget):
         If there are no cases, a name stands twice or is unknown, or a question points at nothing.
     """
 
-    _esm = HERE / "mask_gallery.js"
+    _esm = module("mask_gallery")
     _css = (HERE / "theme.css").read_text("utf-8") + (HERE / "mask_gallery.css").read_text("utf-8")
 
     data = traitlets.Dict().tag(sync=True)

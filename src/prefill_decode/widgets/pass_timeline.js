@@ -1,9 +1,6 @@
 // Steps through a finished picture. Python drew it and computed every number, place and sentence: this module changes
 // attributes and texts of the elements that are there.
 
-const PLAY = "M4 2.5v11L13 8z";
-const PAUSE = "M4 3h3v10H4zM9 3h3v10H9z";
-
 /** Which pass and layer a step completes, both from 0; the choice of a token comes after the last layer. */
 export function placeAt(step, layers) {
   if (step === 0) return { phase: "idle", pass: 0, layer: "none" };
@@ -15,15 +12,6 @@ export function stateOf(at, step) {
   return at > step ? "future" : at === step ? "now" : "done";
 }
 
-/** Where a key leads: a step, "play", or nothing. */
-export function stepForKey(key, step, steps) {
-  if (key === "ArrowRight" || key === "ArrowUp") return Math.min(steps, step + 1);
-  if (key === "ArrowLeft" || key === "ArrowDown") return Math.max(0, step - 1);
-  if (key === "Home") return 0;
-  if (key === "End") return steps;
-  return key === " " ? "play" : null;
-}
-
 /** Milliseconds that Play shows the step before this one: a slow layer is slow here too. */
 export function delayFor(ms, steps) {
   const beat = Math.min(500, Math.max(160, 12000 / steps));
@@ -31,26 +19,14 @@ export function delayFor(ms, steps) {
   return ms.map((each) => beat * Math.min(5, Math.max(0.6, each / usual)));
 }
 
-class TimelineView {
+class TimelineView extends SteppedView {
   constructor(root, model) {
-    this.root = root;
-    this.model = model;
-    this.data = model.get("data");
+    super(root, model);
     this.steps = this.data.schedule.steps;
-    this.abort = new AbortController();
     this.collect();
-    // Fields keep what a browser restored; the model knows better.
     this.step = this.steps;
-    this.showSlow(Boolean(model.get("slow")));
-    this.showScenario(model.get("scenario"));
-    this.showStep(model.get("step"));
+    this.fromModel(); // fields keep what a browser restored; the model knows better
     this.listen();
-  }
-
-  destroy() {
-    this.pause();
-    this.abort.abort();
-    for (const [event, handler] of this.modelHandlers) this.model.off?.(event, handler);
   }
 
   /** Look every element up once. */
@@ -63,9 +39,6 @@ class TimelineView {
     this.segments = all(".pd-bar > *");
     this.passBoxes = all(".pd-pass");
     this.passes = one(".pd-passes");
-    this.range = one("input[type=range]");
-    this.count = one(".pd-count");
-    this.playButton = one("[data-act=play]");
     this.checkbox = one("input[type=checkbox]");
     this.range.style.setProperty("--pd-share", 1 / this.passBoxes.length);
     this.form = one("form");
@@ -77,38 +50,27 @@ class TimelineView {
     const scene = (name) => one(`[data-scene=${name}] .pd-sentence`);
     this.sentences = { schedule: scene("schedule"), stall: scene("stall") };
     this.cards = ["ttft", "tpot"].map((name) => one(`[data-card=${name}]`));
-    for (const controls of all(".pd-steps, .pd-choices, .pd-scenarios")) controls.hidden = false;
   }
 
   listen() {
-    const { root } = this;
-    const on = (target, event, handler) => target.addEventListener(event, handler, { signal: this.abort.signal });
-    on(root, "click", ({ target }) => {
+    this.on(this.root, "click", ({ target }) => {
       const button = target.closest("button");
       if (button?.dataset.act) this.act(button.dataset.act);
       if (button?.dataset.question) this.ask(this.data.questions[button.dataset.question]);
     });
-    on(root, "input", ({ target }) => {
+    this.on(this.root, "input", ({ target }) => {
       if (target === this.range) this.userStep(Number(target.value));
       else if (target === this.checkbox) this.user(() => this.showSlow(target.checked));
       else if (target.type === "radio") this.user(() => this.showScenario(target.value));
     });
-    on(root, "keydown", (event) => this.pressed(event));
-    on(this.form, "submit", (event) => event.preventDefault());
-    on(window, "beforeprint", () => this.beforePrint());
-    on(window, "afterprint", () => this.showStep(this.stepBeforePrint ?? this.step));
-    this.modelHandlers = [
-      ["change:step", () => this.fromModel(() => this.showStep(this.model.get("step")))],
-      ["change:slow", () => this.fromModel(() => this.showSlow(this.model.get("slow")))],
-      ["change:scenario", () => this.fromModel(() => this.showScenario(this.model.get("scenario")))],
-    ];
-    for (const [event, handler] of this.modelHandlers) this.model.on(event, handler);
+    this.on(this.form, "submit", (event) => event.preventDefault());
+    this.listenToSteps(["step", "slow", "scenario"]);
   }
 
-  fromModel(show) {
-    if (this.saving) return;
-    this.pause();
-    show();
+  fromModel() {
+    this.showSlow(Boolean(this.model.get("slow")));
+    this.showScenario(this.model.get("scenario"));
+    this.showStep(this.model.get("step"));
   }
 
   /** Bring what the steps up to this one bring; a step that does not exist changes nothing. */
@@ -121,10 +83,8 @@ class TimelineView {
     }
     const { phase, pass, layer } = placeAt(step, this.data.schedule.layers);
     Object.assign(this.root.dataset, { step, phase, pass, layer });
-    this.range.value = step;
+    this.showCount();
     this.range.style.setProperty("--pd-at", step / this.steps);
-    this.range.setAttribute("aria-valuetext", `${step} of ${this.steps}`);
-    this.count.textContent = `${step} / ${this.steps}`;
     this.say("schedule", this.variant.sentences[step]);
   }
 
@@ -190,11 +150,6 @@ class TimelineView {
     if (this.sentences[scene].innerHTML !== sentence) this.sentences[scene].innerHTML = sentence;
   }
 
-  act(name) {
-    if (name === "play") return this.playing ? this.pause() : this.play();
-    return this.userStep({ first: 0, previous: Math.max(0, this.step - 1), next: Math.min(this.steps, this.step + 1), last: this.steps }[name]);
-  }
-
   ask({ scene, set, answer }) {
     this.user(() => {
       if ("slow" in set) this.showSlow(set.slow);
@@ -204,82 +159,17 @@ class TimelineView {
     this.say(scene, answer);
   }
 
-  pressed(event) {
-    const { target, key } = event;
-    if (event.ctrlKey || event.altKey || event.metaKey) return;
-    if (this.root.dataset.live === "lab") event.stopPropagation(); // JupyterLab's shortcuts would cut the cell or leave it
-    if (event.shiftKey || target.type === "radio" || target === this.range) return;
-    if (key === " " && (target.tagName === "BUTTON" || target === this.checkbox)) return;
-    const wanted = stepForKey(key, this.step, this.steps);
-    if (wanted === null) return;
-    if (wanted === "play") this.act("play");
-    else this.userStep(wanted);
-    event.preventDefault();
+  keeps(target, key) {
+    return target.type === "radio" || (key === " " && target === this.checkbox) || super.keeps(target, key);
   }
 
-  /** A reader changes something: Play stops, the model learns of it. */
-  user(change) {
-    this.pause();
-    change();
-    this.save();
-  }
-
-  userStep(step) {
-    this.user(() => this.showStep(step));
-  }
-
-  play() {
-    if (this.step === this.steps) this.showStep(0);
-    this.playing = true;
-    this.showPlaying();
-    this.playOn();
-  }
-
-  playOn() {
-    this.timer = setTimeout(() => {
-      this.showStep(this.step + 1);
-      if (this.step === this.steps) this.pause();
-      else this.playOn();
-      this.save();
-    }, delayFor(this.variant.ms, this.steps)[this.step]);
-  }
-
-  pause() {
-    clearTimeout(this.timer);
-    if (!this.playing) return;
-    this.playing = false;
-    this.showPlaying();
-  }
-
-  showPlaying() {
-    this.playButton.querySelector("path").setAttribute("d", this.playing ? PAUSE : PLAY);
-    this.playButton.querySelector("span").textContent = this.playing ? "Pause" : "Play";
-  }
-
-  beforePrint() {
-    this.pause();
-    this.stepBeforePrint = this.step;
-    this.showStep(this.steps);
+  delay() {
+    return delayFor(this.variant.ms, this.steps)[this.step];
   }
 
   save() {
-    this.saving = true;
-    this.model.set("step", this.step);
-    this.model.set("slow", this.root.dataset.slow === "1");
-    this.model.set("scenario", this.scenario);
-    this.model.save_changes();
-    this.saving = false;
+    this.tell({ step: this.step, slow: this.root.dataset.slow === "1", scenario: this.scenario });
   }
 }
 
-function render({ model, el }) {
-  const onPage = el.matches('[data-widget="pass-timeline"]');
-  if (!onPage) el.innerHTML = model.get("markup");
-  const root = onPage ? el : el.firstElementChild;
-  root.tabIndex = 0;
-  const view = new TimelineView(root, model);
-  root.dataset.live = onPage ? "page" : "lab";
-  return () => view.destroy();
-}
-
-export default { render };
+export default { render: drawn("pass-timeline", TimelineView) };

@@ -7,6 +7,7 @@ import anywidget
 import traitlets
 
 from prefill_decode.cost import Simulation
+from prefill_decode.widgets.modules import module
 from prefill_decode.widgets.page_only import for_page
 from prefill_decode.widgets.pass_timeline_html import picture, root
 from prefill_decode.widgets.pass_timeline_schedule import schedule_data, schedule_of, schedule_questions
@@ -51,7 +52,7 @@ class PassTimeline(anywidget.AnyWidget):
         For sizes or times out of range, and simulations that cannot be compared.
     """
 
-    _esm = HERE / "pass_timeline.js"
+    _esm = module("pass_timeline")
     _css = (HERE / "theme.css").read_text("utf-8") + (HERE / "pass_timeline.css").read_text("utf-8")
 
     data = traitlets.Dict().tag(sync=True)

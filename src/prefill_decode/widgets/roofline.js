@@ -503,17 +503,4 @@ class RooflineView {
 }
 
 /** In a notebook the picture comes with the model; its controls leave the wrapping that keeps them from viewers. */
-function mount(el, markup) {
-  el.innerHTML = markup.replace(/<script type="text\/template">([^]*?)<\/script>/g, "$1");
-  return el.firstElementChild;
-}
-
-function render({ model, el }) {
-  const root = el.matches('[data-widget="roofline"]') ? el : mount(el, model.get("markup"));
-  for (const part of root.querySelectorAll("[hidden]")) part.hidden = false;
-  const view = new RooflineView(root, model);
-  root.setAttribute("data-live", "");
-  return () => view.destroy();
-}
-
-export default { render };
+export default { render: drawn("roofline", RooflineView) };

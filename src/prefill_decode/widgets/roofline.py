@@ -7,6 +7,8 @@ import anywidget
 import traitlets
 
 from prefill_decode.cost import DTYPES, Constants, Machine, Shape
+from prefill_decode.widgets.modules import module
+from prefill_decode.widgets.page_only import for_page
 from prefill_decode.widgets.roofline_data import (
     DTYPE_LABELS,
     LARGEST_BATCH,
@@ -56,7 +58,7 @@ class Roofline(anywidget.AnyWidget):
     FLOP per byte is `Ledger.intensity`: of weights and K/V read. Times also count K/V written, as `cost.work_of` does.
     """
 
-    _esm = HERE / "roofline.js"
+    _esm = module("roofline")
     _css = (HERE / "theme.css").read_text("utf-8") + (HERE / "roofline.css").read_text("utf-8")
 
     data = traitlets.Dict().tag(sync=True)
@@ -85,7 +87,7 @@ class Roofline(anywidget.AnyWidget):
         data = roofline_data(shapes, devices, constants, new_tokens=new_tokens, judged=judged)
         choice = Choice(model or next(iter(shapes)), device or next(iter(devices)), dtype, prompt_len, batch)
         _check(choice, data)
-        markup = self._picture(data, choice, with_data=False)
+        markup = for_page(self._picture(data, choice, with_data=False))
         super().__init__(data=data, markup=markup, **vars(choice))
 
     @traitlets.validate(*CHOICES)

@@ -1,8 +1,6 @@
 // Steps through a finished picture. Python drew it and computed every number and sentence: this module changes
 // attributes and texts of the elements that are there.
 
-const PLAY = "M4 2.5v11L13 8z";
-const PAUSE = "M4 3h3v10H4zM9 3h3v10H9z";
 
 /** What a tile is at a step that is visited or passed at another one. */
 export function stateOf(at, step, skipped) {
@@ -39,15 +37,6 @@ export function rowAt(i, step, memory, told, d) {
   return { state: inTile && reads ? "now" : "done", texts: [maximum, total, shown, ...output, final] };
 }
 
-/** Where a key leads: a step, "play", or nothing. */
-export function stepForKey(key, step, steps) {
-  if (key === "ArrowRight" || key === "ArrowUp") return Math.min(steps, step + 1);
-  if (key === "ArrowLeft" || key === "ArrowDown") return Math.max(0, step - 1);
-  if (key === "Home") return 0;
-  if (key === "End") return steps;
-  return key === " " ? "play" : null;
-}
-
 function write(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
@@ -56,18 +45,16 @@ function put(element, name, value) {
   if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);
 }
 
-class SweepView {
+class SweepView extends SteppedView {
   constructor(root, model) {
-    [this.root, this.model, this.data, this.abort] = [root, model, model.get("data"), new AbortController()];
+    super(root, model);
     this.collect();
     this.choose(model.get("memory"), model.get("order"), model.get("step"));
     this.listen();
   }
 
-  destroy() {
-    this.pause();
-    this.abort.abort();
-    for (const name of ["memory", "order", "step"]) this.model.off?.(`change:${name}`, this.follow);
+  get steps() {
+    return this.told.steps;
   }
 
   /** Look every element up once. */
@@ -80,31 +67,23 @@ class SweepView {
     for (const element of this.root.querySelectorAll("[data-text]")) this.texts[element.dataset.text] = element;
     this.parts = ["reads", "writes", "end"].map((name) => one(`[data-part=${name}]`));
     this.sentence = one(".pd-sentence");
-    [this.range, this.count, this.playButton] = [one("input"), one(".pd-count"), one("[data-act=play]")];
     this.selects = ["memory", "order"].map((name) => one(`select[name=${name}]`));
-    for (const controls of this.root.querySelectorAll("[hidden]")) controls.hidden = false;
   }
 
   listen() {
-    const on = (target, event, handler) => target.addEventListener(event, handler, { signal: this.abort.signal });
-    on(this.root, "click", ({ target }) => {
+    this.on(this.root, "click", ({ target }) => {
       const button = target.closest("button");
       if (button?.dataset.act) this.act(button.dataset.act);
       if (button?.dataset.ask) this.ask(this.data.questions[button.dataset.ask]);
     });
-    on(this.root, "input", ({ target }) => {
+    this.on(this.root, "input", ({ target }) => {
       if (target === this.range) this.userStep(Number(target.value));
       else this.user(() => this.choose(Number(this.selects[0].value), this.selects[1].value));
     });
-    on(this.root, "keydown", (event) => this.pressed(event));
-    on(window, "beforeprint", () => this.beforePrint());
-    on(window, "afterprint", () => this.showStep(this.stepBeforePrint ?? this.step));
-    this.follow = () => this.saving || this.fromModel();
-    for (const name of ["memory", "order", "step"]) this.model.on(`change:${name}`, this.follow);
+    this.listenToSteps(["memory", "order", "step"]);
   }
 
   fromModel() {
-    this.pause();
     this.choose(this.model.get("memory"), this.model.get("order"), this.model.get("step"));
   }
 
@@ -144,9 +123,7 @@ class SweepView {
     });
     this.showAccesses(told.reads[step], told.writes[step]);
     Object.assign(this.root.dataset, { step, skipped: told.skipped[step] });
-    this.range.value = step;
-    this.range.setAttribute("aria-valuetext", `${step} of ${told.steps}`);
-    write(this.count, `${step} / ${told.steps}`);
+    this.showCount();
     write(this.sentence, told.sentences[step]);
   }
 
@@ -157,88 +134,22 @@ class SweepView {
     Object.assign(this.root.dataset, numbers);
   }
 
-  act(name) {
-    if (name === "play") return this.playing ? this.pause() : this.play();
-    const { step, told: { steps } } = this;
-    return this.userStep({ first: 0, previous: Math.max(0, step - 1), next: Math.min(steps, step + 1), last: steps }[name]);
-  }
-
   ask({ set: { memory, order, step }, answer }) {
     this.user(() => this.choose(memory, order, step));
     write(this.sentence, answer);
   }
 
-  pressed(event) {
-    const { target, key } = event;
-    if (event.ctrlKey || event.altKey || event.metaKey) return;
-    if (this.root.dataset.live === "lab") event.stopPropagation(); // JupyterLab's shortcuts would cut the cell or leave it
-    if (event.shiftKey || target.tagName === "SELECT" || target === this.range) return;
-    if (key === " " && target.tagName === "BUTTON") return;
-    const wanted = stepForKey(key, this.step, this.told.steps);
-    if (wanted === null) return;
-    if (wanted === "play") this.act("play");
-    else this.userStep(wanted);
-    event.preventDefault();
+  keeps(target, key) {
+    return target.tagName === "SELECT" || super.keeps(target, key);
   }
 
-  /** A reader changes something: Play stops, the model learns of it. */
-  user(change) {
-    this.pause();
-    change();
-    this.save();
-  }
-
-  userStep(step) {
-    this.user(() => this.showStep(step));
-  }
-
-  play() {
-    if (this.step === this.told.steps) this.showStep(0);
-    this.playing = true;
-    this.showPlaying();
-    this.timer = setInterval(() => {
-      this.showStep(this.step + 1);
-      if (this.step === this.told.steps) this.pause();
-      this.save();
-    }, Math.min(900, Math.max(160, 15000 / this.told.steps)));
-  }
-
-  pause() {
-    clearInterval(this.timer);
-    if (!this.playing) return;
-    this.playing = false;
-    this.showPlaying();
-  }
-
-  showPlaying() {
-    this.playButton.querySelector("path").setAttribute("d", this.playing ? PAUSE : PLAY);
-    write(this.playButton.querySelector("span"), this.playing ? "Pause" : "Play");
-  }
-
-  beforePrint() {
-    this.pause();
-    this.stepBeforePrint = this.step;
-    this.showStep(this.told.steps);
+  delay() {
+    return Math.min(900, Math.max(160, 15000 / this.steps));
   }
 
   save() {
-    this.saving = true;
-    this.model.set("memory", this.memory.m);
-    this.model.set("order", this.root.dataset.order);
-    this.model.set("step", this.step);
-    this.model.save_changes();
-    this.saving = false;
+    this.tell({ memory: this.memory.m, order: this.root.dataset.order, step: this.step });
   }
 }
 
-function render({ model, el }) {
-  const onPage = el.matches('[data-widget="tile-sweep"]');
-  if (!onPage) el.innerHTML = model.get("markup");
-  const root = onPage ? el : el.firstElementChild;
-  root.tabIndex = 0;
-  const view = new SweepView(root, model);
-  root.dataset.live = onPage ? "page" : "lab";
-  return () => view.destroy();
-}
-
-export default { render };
+export default { render: drawn("tile-sweep", SweepView) };

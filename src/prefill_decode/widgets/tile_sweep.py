@@ -7,6 +7,7 @@ import anywidget
 import numpy as np
 import traitlets
 
+from prefill_decode.widgets.modules import module
 from prefill_decode.widgets.page_only import for_page
 from prefill_decode.widgets.tile_sweep_data import ORDERS, memory_of, sweep_data
 from prefill_decode.widgets.tile_sweep_html import picture
@@ -36,7 +37,7 @@ class TileSweep(anywidget.AnyWidget):
         For arrays of other shapes or sizes, and memories that hold no tile.
     """
 
-    _esm = HERE / "tile_sweep.js"
+    _esm = module("tile_sweep")
     _css = (HERE / "theme.css").read_text("utf-8") + (HERE / "tile_sweep.css").read_text("utf-8")
 
     data = traitlets.Dict().tag(sync=True)

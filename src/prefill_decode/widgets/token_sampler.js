@@ -214,7 +214,6 @@ class SamplerView {
     this.selects = all("select");
     this.values = all("[data-value]");
     this.asked = all("[data-ask]");
-    for (const controls of all("[hidden]")) controls.hidden = false;
   }
 
   listen() {
@@ -343,13 +342,4 @@ class SamplerView {
   }
 }
 
-function render({ model, el }) {
-  const onPage = el.matches('[data-widget="token-sampler"]');
-  if (!onPage) el.innerHTML = model.get("markup");
-  const root = onPage ? el : el.firstElementChild;
-  const view = new SamplerView(root, model);
-  root.dataset.live = onPage ? "page" : "lab";
-  return () => view.destroy();
-}
-
-export default { render };
+export default { render: drawn("token-sampler", SamplerView) };

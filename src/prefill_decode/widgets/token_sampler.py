@@ -7,6 +7,7 @@ import anywidget
 import numpy as np
 import traitlets
 
+from prefill_decode.widgets.modules import module
 from prefill_decode.widgets.page_only import for_page
 from prefill_decode.widgets.quantities import count
 from prefill_decode.widgets.token_sampler_data import CHOICES, Choice, sampler_data
@@ -43,7 +44,7 @@ class TokenSampler(anywidget.AnyWidget):
     18 kB (gzipped) where the model is sure, and several times that where its distribution is flat.
     """
 
-    _esm = HERE / "token_sampler.js"
+    _esm = module("token_sampler")
     _css = (HERE / "theme.css").read_text("utf-8") + (HERE / "token_sampler.css").read_text("utf-8")
 
     data = traitlets.Dict().tag(sync=True)
