@@ -537,7 +537,7 @@ def test_a_load_is_stopped_and_begun_again(visit, host, tiny):
 def test_stopped_while_it_reads_the_store_the_model_is_still_kept(visit, host, tiny):
     phrase = visit()
     phrase.load()
-    wait = " await new Promise((go) => stop.signal.addEventListener(`abort`, go));"
+    wait = " if (!stop.signal.aborted) await new Promise((go) => stop.signal.addEventListener(`abort`, go));"
     host.answers["/small.html"] = Answer(
         small_page(tiny, {"await store?.match(url);": f"await store?.match(url);{wait}"}).encode()
     )
