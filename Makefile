@@ -6,7 +6,7 @@ BIN    := .venv/bin
 STAMP  := .venv/.complete
 
 .DEFAULT_GOAL := help
-.PHONY: help book build test verify notebooks lab bench lint lock clean
+.PHONY: help book build test verify linkcheck notebooks lab bench lint lock clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -49,6 +49,9 @@ test: build  ## run the tests, with the built pages in a real browser
 verify: build  ## what is slow: other CPUs, Pythons, paths, locales, JupyterLab, two builds compared
 	@$(BIN)/python tools/chromium.py
 	$(BIN)/python tools/verify.py
+
+linkcheck: $(STAMP)  ## ask every link of the pages that leads to another host
+	$(BIN)/python tools/linkcheck.py
 
 notebooks: $(STAMP)  ## run the notebooks and write their outputs
 	$(BIN)/python tools/notebooks.py notebooks/*.ipynb

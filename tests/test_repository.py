@@ -2,12 +2,16 @@
 
 import re
 import subprocess
+import tomllib
 
+import yaml
 from reference import ROOT
 
 from prefill_decode import figures, smollm2
 
-UNLISTED = {"README.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "pyproject.toml", ".gitignore", ".ci", ".github"}
+UNLISTED = set(
+    "README.md CONTRIBUTING.md LICENSE LICENSE-TEXT CITATION.cff Makefile pyproject.toml .gitignore .ci .github".split()
+)
 
 
 def tracked():
@@ -72,3 +76,44 @@ def test_no_selector_that_looks_at_the_page_ends_in_cells():
     ]
     assert len(sheets) > 5
     assert found == []
+
+
+def test_the_citation_is_valid_and_the_one_of_the_references():
+    """CFF 1.2.0 wants these four keys, and knows the others."""
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert {"cff-version", "message", "title", "authors"} <= set(citation)
+    assert set(citation) <= {
+        "cff-version",
+        "message",
+        "title",
+        "authors",
+        "type",
+        "abstract",
+        "version",
+        "keywords",
+        "license",
+    }
+    assert citation["cff-version"] == "1.2.0"
+    assert citation["type"] == "software"
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert (citation["version"], citation["license"]) == (project["version"], project["license"])
+    author, year = citation["authors"][0]["name"], re.search(r"\(c\) (\d{4})", (ROOT / "LICENSE").read_text())[1]
+    said = (ROOT / "book" / "references.md").read_text("utf-8")
+    assert f"{author}. {year}. *{citation['title']}*. Version {citation['version']}." in said
+    for line in (
+        f"author  = {{{{{author}}}}}",
+        f"title   = {{{citation['title']}}}",
+        f"version = {{{citation['version']}}}",
+        f"year    = {{{year}}}",
+    ):
+        assert line in said
+
+
+def test_both_licences_are_named_where_a_reader_looks():
+    address = "https://creativecommons.org/licenses/by/4.0/"
+    text = (ROOT / "LICENSE-TEXT").read_text("utf-8")
+    assert text.startswith(f"Creative Commons Attribution 4.0 International (CC BY 4.0)\n{address}\n")
+    assert (ROOT / "LICENSE").read_text("utf-8").startswith("MIT License\n")
+    assert "[MIT](LICENSE)" in (readme := " ".join((ROOT / "README.md").read_text("utf-8").split()))
+    assert "[CC BY 4.0](LICENSE-TEXT)" in readme
+    assert address in (ROOT / "book/_ext/prefill_decode_book/templates/page-links.html").read_text("utf-8")

@@ -275,11 +275,73 @@ def resolve(html: Path, page: str, address: str) -> str:
     return "" if unquote(target.fragment) in anchors_of(path) else f"{address}: no such place on the page"
 
 
-@pytest.mark.parametrize("name", PAGES)
+def addresses_of(html: Path, name: str) -> set[str]:
+    """Return what a built page links to and loads, and what its first address forwards to."""
+    page = soup_of(html, name)
+    elements = page.select("a[href], link[href], [src]")
+    forwards = [meta["content"].partition("url=")[2] for meta in page.select('meta[http-equiv="refresh"]')]
+    return {element.get("href") or element.get("src") for element in elements} | set(forwards)
+
+
+@pytest.mark.parametrize("name", [*PAGES, "search", "genindex", "index"])
 def test_links_and_anchors_resolve(html: Path, name: str):
-    elements = soup_of(html, name).select("a[href], link[href], [src]")
-    addresses = {element.get("href") or element.get("src") for element in elements}
+    addresses = addresses_of(html, name)
+    assert addresses
     assert [wrong for address in sorted(addresses) if (wrong := resolve(html, name, address))] == []
+
+
+def test_what_names_a_page_for_others_names_all_of_them_once(html: Path):
+    listed = re.findall(
+        r"^- \[.+?\]\((?:https?://.+?/)?([^/]+/[^/]+)\.md\): .", (html / "llms.txt").read_text("utf-8"), re.M
+    )
+    assert listed == PAGES
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_markdown_of_a_page_is_text_whose_links_resolve(html: Path, name: str):
+    text = (html / f"{name}.md").read_text("utf-8")
+    assert text.startswith(f"# {soup_of(html, name).h1.find(string=True)}")
+    prose = re.sub(r"^(`{3,}).*?^\1$|`[^`\n]+`", "", text, flags=re.M | re.S)  # code has brackets of its own
+    assert not re.search(r"<(?:div|table|svg|script|button|input)\b|application/json|base64", prose)
+    assert prose.count("*Widget: ") == len(soup_of(html, name).select("[data-widget]"))
+    assert prose.count("*Figure: ") == len(soup_of(html, name).select(".pd-figure svg"))
+    links = re.findall(r"\]\(([^()\s]+)\)", prose)
+    assert [wrong for address in links if (wrong := resolve(html, name, address))] == []
+
+
+def test_each_page_has_a_title_and_a_description_of_its_own(html: Path):
+    pages = [soup_of(html, name) for name in PAGES]
+    titles = [page.title.string for page in pages]
+    described = [page.select_one('meta[name="description"]')["content"] for page in pages]
+    assert len(set(titles)) == len(set(described)) == len(PAGES)
+    assert all(titles)
+    assert [text for text in described if not 50 <= len(text) <= 160] == []
+    assert [page.select_one('meta[property="og:description"]')["content"] for page in pages] == described
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_ends_with_its_markdown_and_its_licences(html: Path, name: str):
+    links = soup_of(html, name).select(".pd-page-links a")
+    markdown, *others = [link["href"] for link in links]
+    assert markdown == f"{Path(name).name}.md"
+    assert [address for address in others if "issues/new" not in address] == [
+        "https://creativecommons.org/licenses/by/4.0/",
+        "https://opensource.org/license/mit",
+    ]
+
+
+def test_a_page_is_copied_as_markdown(new_page, site: str, html: Path):
+    page = open_page(new_page(permissions=["clipboard-read", "clipboard-write"]), f"{site}/{LANDING}.html")
+    page.get_by_role("link", name="Copy as Markdown").click()
+    expect(page.get_by_role("link", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == (html / f"{LANDING}.md").read_text("utf-8")
+
+
+def test_the_markdown_is_a_plain_link_where_nothing_can_be_fetched(new_page, site: str, html: Path):
+    page = open_page(new_page(), (html / f"{LANDING}.html").as_uri())
+    expect(page.get_by_role("link", name="This page as Markdown")).to_be_visible()
+    page = open_page(new_page(java_script_enabled=False), f"{site}/{LANDING}.html")
+    expect(page.get_by_role("link", name="This page as Markdown")).to_be_visible()
 
 
 @pytest.mark.parametrize("name", PAGES)

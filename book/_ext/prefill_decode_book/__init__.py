@@ -7,18 +7,22 @@ One module a concern:
 ``excerpts``    a widget of an executed notebook, shown on a page that is not run
 ``model``       the weights, copied into the site for readers who run a phrase of their own
 ``figures``     SVG outputs inlined, in the colours of the reader's theme
-``repository``  links to the repository and to Binder, if there is a repository
+``describe``    a page's title, description and card, for search engines and those who share it
+``card``        the picture of the site
+``machines``    pages as Markdown, llms.txt, the sitemap
+``markdown``    a document as Markdown; ``markdown_html`` does the same for what is HTML in it
+``repository``  links to the repository, to Binder and to the published site, if there is a repository
 ``kernel``      notebooks run without the reader's own IPython profile
 ``progress``    a line a document while the book is being read
 """
 
 from sphinx.application import Sphinx
 
-from . import excerpts, figures, kernel, model, pages, progress, repository, widgets
+from . import describe, excerpts, figures, kernel, machines, model, pages, progress, repository, widgets
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register every part with Sphinx."""
-    for part in (pages, widgets, model, excerpts, figures, repository, kernel, progress):
+    for part in (pages, describe, machines, widgets, model, excerpts, figures, repository, kernel, progress):
         part.setup(app)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -8,6 +8,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
+from . import describe
+
 HERE = Path(__file__).parent
 
 # sphinx-thebe writes `const THEBE_JS_URL` twice, which throws; nothing on the pages is run by Thebe.
@@ -47,7 +49,7 @@ ENTRANCE = """<!DOCTYPE html>
 <html lang="en">
 <meta charset="utf-8">
 <title>{title}</title>
-<link rel="icon" href="_static/favicon.svg">
+<link rel="icon" href="_static/favicon.svg">{head}
 <meta http-equiv="refresh" content="0; url={first}">
 <a href="{first}">{title}</a>
 </html>
@@ -94,8 +96,9 @@ def add_templates(app: Sphinx, config: Config) -> None:
 def write_entrance(app: Sphinx, error: Exception | None) -> None:
     """Write the page that leads from the root to the first page; Jupyter Book's has neither type nor icon."""
     if error is None:
-        first = f"{app.config.root_doc}.html"
-        (Path(app.outdir) / "index.html").write_text(ENTRANCE.format(title=app.config.html_title, first=first), "utf-8")
+        root, title = app.config.root_doc, app.config.html_title
+        entrance = ENTRANCE.format(title=title, first=f"{root}.html", head=describe.head_of(app, root))
+        (Path(app.outdir) / "index.html").write_text(entrance, "utf-8")
 
 
 def drop_files(app: Sphinx, error: Exception | None) -> None:

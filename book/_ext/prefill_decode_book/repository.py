@@ -1,15 +1,18 @@
-"""Links to the repository and to Binder: derived from the git remote, absent when there is none."""
+"""Links to the repository, to Binder and to the site: derived from the git remote, absent when there is none."""
 
 import os
 import re
 import subprocess
+from typing import Any
+from urllib.parse import quote
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 
-VARIABLE = "BOOK_REPOSITORY_URL"
+VARIABLE, SITE_VARIABLE = "BOOK_REPOSITORY_URL", "BOOK_SITE_URL"
 BINDER = "https://mybinder.org"
 HOSTS = re.compile(r"^https://(?:www\.)?(github|gitlab)\.com/([^/]+)/([^/]+)$")
 
@@ -31,6 +34,27 @@ def find_repository(folder: str) -> str:
     return as_web_address(git.stdout)
 
 
+def find_site(repository: str) -> str:
+    """Return the site's address, with a slash at its end: the environment's, else that of GitHub Pages, else ""."""
+    if given := os.environ.get(SITE_VARIABLE):
+        if not re.match(r"https?://[^/]", given):
+            raise ExtensionError(f"{SITE_VARIABLE} = {given!r}: expected an address such as https://example.org/book/")
+        return given.rstrip("/") + "/"
+    match = HOSTS.match(repository)
+    if not match or match[1] != "github":
+        return ""
+    host = f"{match[2].lower()}.github.io"
+    return f"https://{host}/" if match[3].lower() == host else f"https://{host}/{match[3]}/"
+
+
+def report_address(repository: str, title: str, pagename: str) -> str:
+    """Return where a reader reports an error on a page, the page already named."""
+    subject = quote(f"Error on “{title}” ({pagename})", safe="")
+    if HOSTS.match(repository)[1] == "github":
+        return f"{repository}/issues/new?title={subject}"
+    return f"{repository}/-/issues/new?issue%5Btitle%5D={subject}"
+
+
 def binder_address(repository: str, branch: str) -> str:
     """Return where Binder opens the chapter's first notebook."""
     host, owner, name = HOSTS.match(repository).groups()
@@ -42,6 +66,7 @@ def add_buttons(app: Sphinx, config: Config) -> None:
     """Give the theme its repository and launch buttons."""
     repository = find_repository(app.srcdir)
     config.book_repository = repository
+    config.html_baseurl = find_site(repository)  # each page then names its own address, too
     if repository:
         config.html_theme_options.update(
             repository_url=repository,
@@ -49,6 +74,13 @@ def add_buttons(app: Sphinx, config: Config) -> None:
             use_repository_button=True,
             launch_buttons={"binderhub_url": BINDER, "notebook_interface": "jupyterlab"},
         )
+
+
+def add_report(app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: nodes.document) -> None:
+    """Tell the page's last line where errors are reported."""
+    if doctree is not None and app.config.book_repository:
+        title = app.env.titles[pagename].astext()
+        context["report_address"] = report_address(app.config.book_repository, title, pagename)
 
 
 class BinderDirective(SphinxDirective):
@@ -66,7 +98,8 @@ class BinderDirective(SphinxDirective):
 
 
 def setup(app: Sphinx) -> None:
-    """Register the buttons and the directive."""
+    """Register the buttons, the link for errors and the directive."""
     app.add_config_value("book_repository", "", "env", [str])
     app.connect("config-inited", add_buttons)
+    app.connect("html-page-context", add_report)
     app.add_directive("binder", BinderDirective)
