@@ -2,6 +2,7 @@
 # Tests run two at a time with one BLAS thread each: threads that wait for a busy core cost up to fifteen times the work.
 PYTHON ?= python3
 PORT   ?= 8000
+NOTEBOOKS ?= notebooks/*.ipynb
 BIN    := .venv/bin
 STAMP  := .venv/.complete
 
@@ -32,7 +33,7 @@ build: $(STAMP)  ## run every notebook and build the pages (MODEL=0: without the
 	@echo "Building the book: every notebook runs, about a minute"
 	@rm -rf _build/html
 	@$(BIN)/jupyter-book build . --all -W -n --keep-going -q >/dev/null || \
-	  { echo "The book was not built: the warnings above say where" >&2; exit 1; }
+	  { echo "The book was not built: the lines above say where, and what to do" >&2; exit 1; }
 	@echo "The book: _build/html/index.html"
 
 book: $(STAMP)  ## build the book and serve it
@@ -53,8 +54,8 @@ verify: build  ## what is slow: other CPUs, Pythons, paths, locales, JupyterLab,
 linkcheck: $(STAMP)  ## ask every link of the pages that leads to another host
 	$(BIN)/python tools/linkcheck.py
 
-notebooks: $(STAMP)  ## run the notebooks and write their outputs
-	$(BIN)/python tools/notebooks.py notebooks/*.ipynb
+notebooks: $(STAMP)  ## run the notebooks and write their outputs (one of them: NOTEBOOKS=notebooks/02_decode.ipynb)
+	$(BIN)/python tools/notebooks.py $(NOTEBOOKS)
 
 lab: $(STAMP)  ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab notebooks

@@ -23,5 +23,5 @@ def measure() -> dict[str, Measure]:
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=False)
         elapsed = time.perf_counter() - start
         if done.returncode or not Path(folder, "_build", "html", "index.html").exists():
-            raise SystemExit("the book was not built: the warnings above say where")
+            raise SystemExit("the book was not built: the lines above say where")
     return {"build_seconds": Measure("clean build, all notebooks run", elapsed, "s", 1, at_most=90)}

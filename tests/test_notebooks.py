@@ -84,6 +84,16 @@ def test_the_writer_refuses_cells_without_a_name_of_their_own(ids):
         writer.check_names([{"id": name} for name in ids])
 
 
+def test_a_cell_that_fails_is_named_and_nothing_is_written(tmp_path):
+    cells = [nbformat.v4.new_code_cell(source, id=name) for name, source in (("fine", "1"), ("broken", "1 / 0"))]
+    path = tmp_path / "book.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    before = path.read_bytes()
+    with pytest.raises(SystemExit, match=r"(?s)ZeroDivisionError.*book\.ipynb: cell 'broken' failed, as told above"):
+        writer.main([str(path)])
+    assert path.read_bytes() == before
+
+
 def test_a_line_that_a_kernel_cuts_is_one_line_on_the_page_and_in_the_notebook(tmp_path, monkeypatch):
     # a flush is what the kernel's clock does between two writes of one print, now and then
     cut = nbformat.v4.new_code_cell('print("one ", end="", flush=True)\nprint("line")', id="cut")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
 
 KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -29,7 +30,13 @@ def main(paths: list[str]) -> None:
         notebook = nbformat.read(path, as_version=4)
         folder = {"metadata": {"path": str(path.parent)}}
         # a kernel may cut what a cell prints anywhere: the pieces are joined
-        NotebookClient(notebook, timeout=600, coalesce_streams=True, resources=folder).execute()
+        client = NotebookClient(notebook, timeout=600, coalesce_streams=True, resources=folder)
+        try:
+            client.execute()
+        except CellExecutionError as error:
+            raise SystemExit(
+                f"\n{error}\n{path}: cell '{failed_cell(notebook)}' failed, as told above; mend it"
+            ) from None
         path.write_text(as_text(notebook), "utf-8")
         print("written")
 
@@ -48,6 +55,12 @@ def check_names(cells: list[dict]) -> None:
     twice = {name for name in names if names.count(name) > 1}
     if twice or not all(names):
         raise SystemExit(f"every cell needs a name of its own, used twice or empty: {sorted(twice) or 'empty id'}")
+
+
+def failed_cell(notebook: nbformat.NotebookNode) -> str:
+    """Return the name of the cell that ended a run."""
+    codes = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    return next(cell.id for cell in codes if any(output.output_type == "error" for output in cell.outputs))
 
 
 def _clean(cell: dict) -> dict:

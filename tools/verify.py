@@ -64,12 +64,23 @@ def elsewhere() -> None:
     _pytest("--nbval", "notebooks", "tests/test_cli.py", "tests/test_smollm2.py", LC_ALL="C", **ODD_ENVIRONMENT)
 
 
+def rewritten() -> None:
+    """Run every notebook anew, as `make notebooks` does: the same bytes must come out."""
+    with tempfile.TemporaryDirectory() as folder:
+        clone = _clone(Path(folder, "rewritten"))
+        names = sorted(str(path.relative_to(clone)) for path in clone.glob("notebooks/*.ipynb"))
+        _run(sys.executable, "tools/notebooks.py", *names, cwd=clone, PYTHONPATH=str(clone / "src"))
+        different = [name for name in names if (ROOT / name).read_bytes() != (clone / name).read_bytes()]
+        if different:
+            raise SystemExit(f"run again, these are other bytes: {', '.join(different)}; run: make notebooks")
+
+
 def lab() -> None:
     """Run every notebook in JupyterLab, with a real browser."""
     _pytest("tests/lab")
 
 
-PARTS: dict[str, Callable[[], None]] = {part.__name__: part for part in (cpus, lab, elsewhere, pythons)}
+PARTS: dict[str, Callable[[], None]] = {part.__name__: part for part in (cpus, lab, rewritten, elsewhere, pythons)}
 
 
 def main(names: list[str]) -> None:

@@ -11,18 +11,38 @@ One module a concern:
 ``card``        the picture of the site
 ``machines``    pages as Markdown, llms.txt, the sitemap
 ``markdown``    a document as Markdown; ``markdown_html`` does the same for what is HTML in it
-``repository``  links to the repository, to Binder and to the published site, if there is a repository
+``repository``  links to the repository, to Binder, for a JupyterHub and to the site, if there is a repository
+``needs``       what each notebook needs, from the record of measurements
 ``kernel``      notebooks run without the reader's own IPython profile
 ``progress``    a line a document while the book is being read
+``remedies``    warnings that say what to do; which cell of a notebook failed
+``syntax``      scripts that do not parse stop the build
 """
 
 from sphinx.application import Sphinx
 
-from . import describe, excerpts, figures, kernel, machines, model, pages, progress, repository, widgets
+from . import (
+    describe,
+    excerpts,
+    figures,
+    kernel,
+    machines,
+    model,
+    needs,
+    pages,
+    progress,
+    remedies,
+    repository,
+    widgets,
+)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register every part with Sphinx."""
-    for part in (pages, describe, machines, widgets, model, excerpts, figures, repository, kernel, progress):
+    parts = (
+        *(pages, describe, machines, widgets, model, excerpts, figures),
+        *(repository, needs, kernel, progress, remedies),
+    )
+    for part in parts:
         part.setup(app)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

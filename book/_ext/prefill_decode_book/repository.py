@@ -14,6 +14,9 @@ from sphinx.util.docutils import SphinxDirective
 
 VARIABLE, SITE_VARIABLE = "BOOK_REPOSITORY_URL", "BOOK_SITE_URL"
 BINDER = "https://mybinder.org"
+# What a teacher fills in.
+HUB = "https://YOUR-HUB.example"
+UNKNOWN = "https://github.com/OWNER/REPOSITORY"
 HOSTS = re.compile(r"^https://(?:www\.)?(github|gitlab)\.com/([^/]+)/([^/]+)$")
 
 
@@ -62,6 +65,13 @@ def binder_address(repository: str, branch: str) -> str:
     return f"{BINDER}/v2/{place}/{branch}?urlpath=lab/tree/notebooks/01_prefill.ipynb"
 
 
+def pull_address(repository: str, branch: str) -> str:
+    """Return where a JupyterHub's nbgitpuller copies the repository for a student and opens the first notebook."""
+    folder = repository.rsplit("/", 1)[-1]
+    first = quote(f"lab/tree/{folder}/notebooks/01_prefill.ipynb", safe="")
+    return f"{HUB}/hub/user-redirect/git-pull?repo={quote(repository, safe='')}&branch={branch}&urlpath={first}"
+
+
 def add_buttons(app: Sphinx, config: Config) -> None:
     """Give the theme its repository and launch buttons."""
     repository = find_repository(app.srcdir)
@@ -97,9 +107,19 @@ class BinderDirective(SphinxDirective):
         return [nodes.paragraph("", "", nodes.reference("", text, refuri=address), classes=["pd-launch"])]
 
 
+class PullDirective(SphinxDirective):
+    """``{nbgitpuller}``: the link to give to a class; without a repository, with a placeholder for it."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the link as text, since the hub in it is the teacher's own."""
+        address = pull_address(self.config.book_repository or UNKNOWN, "main")
+        return [nodes.literal_block(address, address, language="text")]
+
+
 def setup(app: Sphinx) -> None:
     """Register the buttons, the link for errors and the directive."""
     app.add_config_value("book_repository", "", "env", [str])
     app.connect("config-inited", add_buttons)
     app.connect("html-page-context", add_report)
     app.add_directive("binder", BinderDirective)
+    app.add_directive("nbgitpuller", PullDirective)

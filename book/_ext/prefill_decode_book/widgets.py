@@ -12,13 +12,15 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.errors import ExtensionError
 
 from prefill_decode import twin
 from prefill_decode.widgets.modules import SHARED
 from prefill_decode.widgets.page_only import for_page
 
+from .syntax import find_fault
+
 SOURCE = Path("src/prefill_decode/widgets")
+SCRIPTS = ("src/prefill_decode/*/*.js", "book/_ext/*/*.js")
 MOUNT = Path(__file__).parent / "mount.js"
 MODULES, TWIN = "/* the widgets */", '/* the twin */ ""'
 
@@ -27,26 +29,28 @@ NAMED = re.compile(r"^export (?=(?:async )?(?:function|const|let|class)\b)", re.
 LEFT_OVER = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 
-def as_block(name: str, source: str) -> str:
+def as_block(path: Path, source: str) -> str:
     """Turn the ES module of one widget into a block that sets ``widgets[name]``.
 
     Parameters
     ----------
-    name : str
-        Value of ``data-widget``, e.g. ``attention-grid``.
+    path : Path
+        Of the module: ``attention_grid.js`` holds the widget whose ``data-widget`` is ``attention-grid``.
     source : str
         Text of a module whose exports are ``export function``, ``export const`` and ``export default``, each at the
         start of a line.
 
     Raises
     ------
-    ExtensionError
+    SystemExit
         If the module imports, or exports in another form.
     """
+    name = path.stem.replace("_", "-")
     body = NAMED.sub("", DEFAULT.sub(f'widgets["{name}"] = ', source))
     if line := LEFT_OVER.search(body):
-        raise ExtensionError(
-            f"widget {name}: '{line.group()}' cannot be part of a classic script; export at the start of "
+        number = body.count("\n", 0, line.start()) + 1
+        raise SystemExit(  # Jupyter Book would bury an exception of Sphinx under its traceback
+            f"{path}:{number}: '{line.group()}' cannot be part of a classic script; export at the start of "
             "a line (function, const, default) and import nothing"
         )
     return f'load("{name}", () => {{\n{body}\n}});'
@@ -56,7 +60,7 @@ def bundle_script(folder: Path) -> str:
     """Join every widgets/<name>.js with the few lines that mount them; the twin is a text, for a worker to run."""
     shared = NAMED.sub("", SHARED.read_text("utf-8"))  # once, where every block sees it
     modules = [path for path in sorted(folder.glob("*.js")) if path.name != SHARED.name]
-    blocks = [as_block(path.stem.replace("_", "-"), path.read_text("utf-8")) for path in modules]
+    blocks = [as_block(path, path.read_text("utf-8")) for path in modules]
     script = twin.without_comments(MOUNT.read_text("utf-8").replace(MODULES, "\n".join([shared, *blocks])))
     return script.replace(TWIN, json.dumps(twin.source(), ensure_ascii=False))
 
@@ -65,6 +69,19 @@ def bundle_styles(folder: Path) -> str:
     """Join every widgets/*.css but the theme, which all pages load."""
     sheets = [path.read_text("utf-8") for path in sorted(folder.glob("*.css")) if path.name != "theme.css"]
     return twin.without_comments("\n".join(sheets))
+
+
+def check_scripts(app: Sphinx) -> None:
+    """Stop before any notebook runs if a script of the pages does not parse.
+
+    Raises
+    ------
+    SystemExit
+    """
+    root = Path(app.srcdir)
+    scripts = sorted(path for pattern in SCRIPTS for path in root.glob(pattern))
+    if fault := find_fault(root, scripts):
+        raise SystemExit(f"{fault}; mend it: no page could run any widget")
 
 
 def write_assets(app: Sphinx) -> None:
@@ -93,5 +110,6 @@ def load_on_page(app: Sphinx, pagename: str, template: str, context: dict[str, A
 
 def setup(app: Sphinx) -> None:
     """Write the assets once a build, load them page by page."""
+    app.connect("builder-inited", check_scripts)
     app.connect("builder-inited", write_assets)
     app.connect("html-page-context", load_on_page)
