@@ -3,6 +3,7 @@
 One module a concern:
 
 ``pages``       what a page loads, and what it no longer loads
+``access``      what the theme says wrongly to readers who listen, put right
 ``widgets``     widgets/*.js and *.css as one script and one style sheet
 ``excerpts``    a widget of an executed notebook, shown on a page that is not run
 ``model``       the weights, copied into the site for readers who run a phrase of their own
@@ -22,6 +23,7 @@ One module a concern:
 from sphinx.application import Sphinx
 
 from . import (
+    access,
     describe,
     excerpts,
     figures,
@@ -40,7 +42,7 @@ from . import (
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register every part with Sphinx."""
     parts = (
-        *(pages, describe, machines, widgets, model, excerpts, figures),
+        *(pages, access, describe, machines, widgets, model, excerpts, figures),
         *(repository, needs, kernel, progress, remedies),
     )
     for part in parts:
