@@ -78,6 +78,11 @@ def luminance(rgb: list[float]) -> float:
     return 0.2126 * r + 0.7152 * g + 0.0722 * b
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_the_book_is_named_beside_its_mark(html: Path, name: str):
+    assert soup_of(html, name).select_one(".logo__title").get_text() == "Prefill and decode"
+
+
 @pytest.mark.parametrize("name", [*PAGES, "search", "genindex"])
 def test_page_opens_from_a_server_in_silence(page: Page, site: str, name: str):
     open_page(page, f"{site}/{name}.html", until="networkidle")

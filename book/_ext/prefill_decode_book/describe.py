@@ -79,11 +79,9 @@ def head_of(app: Sphinx, docname: str) -> str:
 
 
 def add_head(app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: nodes.document) -> None:
-    """Describe every page that is a document; the landing page does not say the book's name twice."""
+    """Describe every page that is a document."""
     if doctree is not None:
         context["metatags"] += head_of(app, pagename)
-    if context.get("title") == context["docstitle"]:
-        context["docstitle"] = ""
 
 
 def write_card(app: Sphinx, error: Exception | None) -> None:
