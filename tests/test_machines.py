@@ -190,7 +190,6 @@ def test_a_page_describes_itself(unknown):
     assert told["description"] == told["og:description"] == SENTENCE
     assert (told["og:type"], metas(unknown, "other")["og:type"]) == ("website", "article")
     assert metas(unknown, "other")["description"].startswith("What the front matter says")
-    assert "<title>The book</title>" in (unknown / "index.html").read_text("utf-8")
     assert "description" not in metas(unknown, "search")
 
 

@@ -80,7 +80,9 @@ def luminance(rgb: list[float]) -> float:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_book_is_named_beside_its_mark(html: Path, name: str):
-    assert soup_of(html, name).select_one(".logo__title").get_text() == "Prefill and decode"
+    soup = soup_of(html, name)
+    assert soup.select_one(".logo__title").get_text() == "Prefill and decode"
+    assert soup.title.get_text().count("Prefill and decode") == 1
 
 
 @pytest.mark.parametrize("name", [*PAGES, "search", "genindex"])
