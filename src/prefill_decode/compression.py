@@ -129,19 +129,7 @@ class QuantizedKVCache:
     def extend(self, layer: int, k: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Take the new rows of one layer; return what was stored before, as stored, and the new rows, exactly.
 
-        Parameters
-        ----------
-        layer : int
-        k, v : ndarray, [h_kv, L, d]
-
-        Returns
-        -------
-        keys, values : ndarray, [h_kv, len + L, d]
-
-        Raises
-        ------
-        ValueError
-            If the rows do not fit in shape or dtype, or hold what ``Codes`` cannot. Nothing has changed then.
+        Otherwise as in ``KVCache``, and ValueError if the rows hold what ``Codes`` cannot.
         """
         check_rows(self.config, self.dtype, layer, k, v)
         before = self.entries(layer)

@@ -61,21 +61,9 @@ class WindowKVCache(KVCache):
         return (key <= query) & (recent | (key < self.sinks))
 
     def extend(self, layer: int, k: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the kept and the new keys and values; evict when the last layer has read.
+        """Return the kept and the new keys and values, [h_kv, len + L, d] each; evict when the last layer has read.
 
-        Parameters
-        ----------
-        layer : int
-        k, v : ndarray, [h_kv, L, d]
-
-        Returns
-        -------
-        keys, values : ndarray, [h_kv, len + L, d]
-
-        Raises
-        ------
-        ValueError
-            If the rows do not fit in shape or dtype. The cache stays as it was.
+        Otherwise as in ``KVCache``; there is always room.
         """
         check_rows(self.config, self.dtype, layer, k, v)
         held = self.entries(layer)

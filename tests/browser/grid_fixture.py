@@ -1,9 +1,9 @@
 """Grids of made-up numbers, and a page that mounts them as the book does: a classic script, a model read from JSON."""
 
-import re
 from pathlib import Path
 
 import numpy as np
+from widget_page import classic_module
 
 from prefill_decode.widgets import AttentionGrid
 from prefill_decode.widgets.page_only import for_page
@@ -62,15 +62,6 @@ def page_of(*grids: AttentionGrid, mount: bool = True, head: str = "") -> str:
     """Return a page that holds the `text/html` of the grids; unmounted, it is the page without its script."""
     styles = "".join((WIDGETS / name).read_text("utf-8") for name in ("theme.css", "attention_grid.css"))
     body = for_page("".join(grid._repr_mimebundle_()[0]["text/html"] for grid in grids))
-    script = f'<script>"use strict"; {{ {classic_module()} {MOUNT} }}</script>' if mount else ""
+    script = f'<script>"use strict"; {{ {classic_module("attention_grid")} {MOUNT} }}</script>' if mount else ""
     start = f'<!doctype html><html lang="en"><meta charset="utf-8"><style>{styles}</style>{head}'
     return f"{start}<body>{body}{script}</body></html>"
-
-
-def classic_module() -> str:
-    """Return the widget's module as part of a classic script, its exports collected in `exported`."""
-    source = (WIDGETS / "attention_grid.js").read_text("utf-8")
-    names = re.findall(r"^export (?:function|const) (\w+)", source, flags=re.M)
-    plain = re.sub(r"^export (?=function|const)", "", source, flags=re.M)
-    plain = re.sub(r"^export default", "const main =", plain, flags=re.M)
-    return plain + f"\nconst exported = {{ {', '.join(names)}, default: main }};\n"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from grid_fixture import CELLS, CURRENT, TOKENS, cells_at, grid_of, page_of, paris
 from playwright.sync_api import Browser, Locator, Page, expect
-from widget_page import PHONE, PICTURE
+from widget_page import PHONE, PICTURE, opener
 
 from prefill_decode.widgets import AttentionGrid
 
@@ -20,23 +20,8 @@ STEPS, PROMPT = 9, 5
 @pytest.fixture
 def open_grid(browser: Browser, tmp_path) -> Iterator[Callable[..., Page]]:
     """Return a function that opens a page of grids from the disk; no other host, no word on the console."""
-    contexts, said = [], []
-
-    def open_page(*grids: AttentionGrid, address: str = "", mount: bool = True, head: str = READY, **options) -> Page:
-        path = tmp_path / f"{len(contexts)}.html"
-        path.write_text(page_of(*grids, mount=mount, head=head), encoding="utf-8")
-        contexts.append(browser.new_context(**options))
-        page = contexts[-1].new_page()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.route("**/*", lambda route: route.continue_() if route.request.url.startswith("file:") else route.abort())
-        page.goto(path.as_uri() + address)
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert said == []
+    with opener(browser, tmp_path, page_of, head=READY) as opened:
+        yield opened
 
 
 @pytest.fixture

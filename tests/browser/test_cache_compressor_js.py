@@ -3,7 +3,7 @@
 import pytest
 from compressor_fixture import EXACT, MEASURED, TOKENS, compressor
 from playwright.sync_api import Locator, Page, expect
-from widget_page import PHONE
+from widget_page import NO_SCRIPT, PHONE
 
 from prefill_decode.widgets import CacheCompressor
 
@@ -132,7 +132,7 @@ def test_one_polite_sentence_a_choice(page):
     ("call", "expected"),
     [
         (
-            "['ArrowRight', 'ArrowDown', 'ArrowLeft', 'ArrowUp', 'Home', 'End'].map(k => indexForKey(k, 3, 7))",
+            "['ArrowRight', 'ArrowDown', 'ArrowLeft', 'ArrowUp', 'Home', 'End'].map(k => indexForKey(k, 3, 7, true))",
             [4, 4, 2, 2, 0, 7],
         ),
         ("[indexForKey('ArrowRight', 7, 7), indexForKey('ArrowLeft', 0, 7), indexForKey('x', 3, 7)]", [7, 0, None]),
@@ -214,7 +214,7 @@ def test_tokens_of_another_text_differ_by_more_than_colour(page):
 
 
 def test_without_script_no_control_is_visible_and_the_picture_is_finished(open_page, widget):
-    page = open_page(widget, mount=False, head="<script>delete document.documentElement.dataset.mode</script>")
+    page = open_page(widget, mount=False, head=NO_SCRIPT)
     assert page.locator("button:visible, input:visible, legend:visible").count() == 0
     assert page.locator(".pd-stage > :visible :is(span, u)").all_inner_texts() == TOKENS["2 bits"]
     assert page.locator(".pd-texts > .pd-chips span").all_inner_texts() == EXACT

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
-from widget_page import PHONE
+from widget_page import NO_SCRIPT, PHONE
 
 from prefill_decode.widgets import MaskGallery
 from prefill_decode.widgets.mask_gallery_examples import gallery, standard_cases, standard_questions
@@ -67,7 +67,7 @@ def test_mounting_changes_nothing_that_is_seen_whichever_case_is_open(open_page,
 
 
 def test_without_script_no_control_is_visible_and_no_hole_is_left(open_page, widget):
-    page = open_page(widget, mount=False, head="<script>delete document.documentElement.dataset.mode</script>")
+    page = open_page(widget, mount=False, head=NO_SCRIPT)
     assert page.locator("button:visible, input:visible").count() == 0
     box = "e => { const { top, bottom } = e.getBoundingClientRect(); return [top, bottom]; }"
     parts = [page.locator(f"{ROOT} {name}").evaluate(box) for name in (".pd-thumbs", SENTENCE, ".pd-stage")]

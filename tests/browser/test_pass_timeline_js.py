@@ -1,56 +1,15 @@
 """The timeline's module in a browser, put together by the book's own code: the mounted widget against its contract."""
 
-import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
-
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
-from prefill_decode_book.widgets import bundle_script, bundle_styles
+from playwright.sync_api import Locator, Page, expect
 from timeline_fixture import LAYERS, PROMPT, STEPS, TOKENS, timeline
+from widget_page import NO_SCRIPT, PHONE
 
 from prefill_decode.widgets import PassTimeline
-from prefill_decode.widgets.modules import module
-from prefill_decode.widgets.page_only import for_page
 
-REPOSITORY = Path(__file__).parents[2]
-
-WIDGETS = REPOSITORY / "src" / "prefill_decode" / "widgets"
 ROOT = '[data-widget="pass-timeline"]'
-READY = '<script>document.documentElement.dataset.mode = "light"</script>'
-PHONE, DESKTOP = {"width": 360, "height": 740}, {"width": 1280, "height": 900}
+DESKTOP = {"width": 1280, "height": 900}
 SENTENCE, STALL_SENTENCE = (f"[data-scene={name}] [aria-live=polite]" for name in ("schedule", "stall"))
-
-
-def page_of(*widgets: PassTimeline, mount: bool = True, head: str = READY) -> str:
-    """Return a page that holds the `text/html` of widgets; unmounted, it is the page without its script."""
-    styles = (WIDGETS / "theme.css").read_text("utf-8") + bundle_styles(WIDGETS)
-    body = for_page("".join(widget._repr_mimebundle_()[0]["text/html"] for widget in widgets))
-    script = f"<script>{bundle_script(WIDGETS)}</script>" if mount else ""
-    start = f'<!doctype html><html lang="en"><meta charset="utf-8"><style>{styles}</style>{head}'
-    return f"{start}<body>{body}{script}</body></html>"
-
-
-@pytest.fixture
-def open_page(browser: Browser, tmp_path) -> Iterator[Callable[..., Page]]:
-    """Return a function that opens a page of widgets from the disk; no other host, no word on the console."""
-    contexts, said = [], []
-
-    def opened(*widgets: PassTimeline, mount: bool = True, head: str = READY, **options) -> Page:
-        path = tmp_path / f"{len(contexts)}.html"
-        path.write_text(page_of(*widgets, mount=mount, head=head), encoding="utf-8")
-        contexts.append(browser.new_context(**options))
-        page = contexts[-1].new_page()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.route("**/*", lambda route: route.continue_() if route.request.url.startswith("file:") else route.abort())
-        page.goto(path.as_uri())
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert said == []
 
 
 @pytest.fixture(scope="module")
@@ -61,32 +20,6 @@ def widget() -> PassTimeline:
 @pytest.fixture
 def page(open_page, widget) -> Page:
     return open_page(widget)
-
-
-# As Jupyter does it: the module from a blob, a model, an empty element.
-LIVE = """async ([source, values]) => {
-  const module = await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
-  const handlers = {};
-  window.module = module;
-  window.values = values;
-  window.model = {
-    get: n => values[n], on: (e, f) => { handlers[e] = f; }, off(e) { delete handlers[e]; }, save_changes() {},
-    set: (n, v) => { values[n] = v; handlers["change:" + n]?.(); },
-  };
-  const el = document.body.appendChild(document.createElement("div"));
-  window.unmount = module.default.render({ model: window.model, el });
-  window.keys = [];
-  document.addEventListener("keydown", event => window.keys.push(event.key));
-}"""
-
-
-@pytest.fixture
-def live(open_page, widget) -> Page:
-    """Return a page on which the widget runs as it does in JupyterLab."""
-    page = open_page()
-    values = {name: getattr(widget, name) for name in ("data", "markup", "step", "slow", "scenario")}
-    page.evaluate(LIVE, [module("pass_timeline"), json.loads(json.dumps(values))])
-    return page
 
 
 def state_of(root: Locator) -> dict:
@@ -154,7 +87,7 @@ def test_mounting_moves_nothing(open_page, widget, viewport):
 
 
 def test_without_script_no_control_is_visible(open_page, widget):
-    page = open_page(widget, mount=False, head="")
+    page = open_page(widget, mount=False, head=NO_SCRIPT)
     assert page.locator("button:visible, input:visible").count() == 0
     for picture in (".pd-layers", ".pd-passes", ".pd-lanes", ".pd-numbers"):
         expect(page.locator(picture)).to_be_visible()
@@ -462,7 +395,7 @@ def test_words_of_the_picture_stay_inside_of_it(open_page, scenario, width):
 
 @pytest.mark.parametrize("width", [600, 700, 1280])
 def test_without_script_cards_stand_side_by_side_below_the_picture_or_in_a_column_beside_it(open_page, widget, width):
-    page = open_page(widget, mount=False, head="", viewport={"width": width, "height": 900})
+    page = open_page(widget, mount=False, head=NO_SCRIPT, viewport={"width": width, "height": 900})
     main, ttft, tpot = (
         page.locator(f"[data-scene=schedule] {part}").bounding_box()
         for part in (".pd-main", "[data-card=ttft]", "[data-card=tpot]")

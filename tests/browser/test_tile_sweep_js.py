@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import Locator, Page, expect
 from tile_sweep_fixture import MEMORIES, N, arrays, tile_sweep
-from widget_page import PHONE, PICTURE
+from widget_page import NO_SCRIPT, PHONE, PICTURE
 
 from prefill_decode.widgets import TileSweep
 from prefill_decode.widgets.tile_sweep_data import memory_of
@@ -79,7 +79,7 @@ def test_mounting_changes_and_moves_nothing(open_page, options, width):
 
 
 def test_without_script_no_control_is_visible_and_no_hole_is_left(open_page, widget):
-    page = open_page(widget, mount=False, head="<script>delete document.documentElement.dataset.mode</script>")
+    page = open_page(widget, mount=False, head=NO_SCRIPT)
     assert page.locator("button:visible, input:visible, select:visible").count() == 0
     for picture in (".pd-grid", ".pd-rows", ".pd-accesses", ".pd-sentence"):
         expect(page.locator(picture)).to_be_visible()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Locator, Page, expect
 from token_sampler_fixture import logits_of, token_sampler
-from widget_page import PHONE, PICTURE, load_module
+from widget_page import NO_SCRIPT, PHONE, PICTURE, load_module
 
 from prefill_decode.sampling import ORDERS
 from prefill_decode.widgets import TokenSampler
@@ -131,7 +131,7 @@ def test_mounting_changes_and_moves_nothing(open_page, widget, width):
 
 
 def test_without_script_no_control_is_visible(open_page, widget):
-    page = open_page(widget, mount=False, head="<script>delete document.documentElement.dataset.mode</script>")
+    page = open_page(widget, mount=False, head=NO_SCRIPT)
     assert page.locator("button:visible, input:visible, select:visible").count() == 0
     for part in (".pd-bars", ".pd-strip", ".pd-trail", ".pd-sentence", ".pd-tally", ".pd-rest"):
         expect(page.locator(part)).to_be_visible()

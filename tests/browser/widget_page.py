@@ -11,12 +11,13 @@ from playwright.sync_api import Browser, Page
 from prefill_decode_book.widgets import bundle_script, bundle_styles
 
 from prefill_decode.widgets import YourPhrase
-from prefill_decode.widgets.modules import SHARED
+from prefill_decode.widgets.modules import module
 from prefill_decode.widgets.page_only import for_page
 
 ROOT = Path(__file__).parents[2]
 WIDGETS = ROOT / "src" / "prefill_decode" / "widgets"
 PHONE = {"width": 360, "height": 740}
+NO_SCRIPT = "<script>delete document.documentElement.dataset.mode</script>"  # the mark that scripts run
 
 
 def html_of(widget: anywidget.AnyWidget | YourPhrase) -> str:
@@ -35,19 +36,25 @@ def page_of(*widgets: anywidget.AnyWidget | YourPhrase, mount: bool = True, head
 
 
 @contextmanager
-def opener(browser: Browser, folder: Path) -> Iterator[Callable[..., Page]]:
-    """Yield a function that opens a page of widgets from the disk; no other host, no word on the console."""
+def opener(
+    browser: Browser, folder: Path, made: Callable[..., str] = page_of, **usual: object
+) -> Iterator[Callable[..., Page]]:
+    """Yield a function that opens a page of widgets from the disk; no other host, no word on the console.
+
+    `made` writes the page and has `usual` and the options `mount` and `head`; all others are the browser's.
+    """
     contexts, said = [], []
 
-    def open_page(*widgets: anywidget.AnyWidget, mount: bool = True, head: str = "", **options: object) -> Page:
+    def open_page(*widgets: anywidget.AnyWidget, address: str = "", **options: object) -> Page:
         path = folder / f"{len(contexts)}.html"
-        path.write_text(page_of(*widgets, mount=mount, head=head), encoding="utf-8")
+        drawn = usual | {name: options.pop(name) for name in ("mount", "head") if name in options}
+        path.write_text(made(*widgets, **drawn), encoding="utf-8")
         contexts.append(browser.new_context(**options))
         page = contexts[-1].new_page()
         page.on("console", lambda message: said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
         page.route("**/*", lambda route: route.continue_() if route.request.url.startswith("file:") else route.abort())
-        page.goto(path.as_uri())
+        page.goto(path.as_uri() + address)
         return page
 
     yield open_page
@@ -58,12 +65,16 @@ def opener(browser: Browser, folder: Path) -> Iterator[Callable[..., Page]]:
 
 def load_module(page: Page, name: str) -> None:
     """Put the exports of a widget's module, and those of the views that it builds on, into `window.module`."""
-    shared, own = SHARED.read_text("utf-8"), (WIDGETS / f"{name}.js").read_text("utf-8")
-    names = dict.fromkeys(re.findall(r"^export (?:function|const|class) (\w+)", shared + own, flags=re.M))
-    shared, own = (re.sub(r"^export (?=function|const|class)", "", text, flags=re.M) for text in (shared, own))
-    own = re.sub(r"^export default", "const main =", own, flags=re.M)
-    exports = ", ".join([*names, "default: main"])
-    page.add_script_tag(content=f"{{ {shared}\n{{ {own}\nwindow.module = {{ {exports} }}; }} }}")
+    page.add_script_tag(content=f"{{ {classic_module(name)}\nwindow.module = exported; }}")
+
+
+def classic_module(name: str) -> str:
+    """Return a widget's module as part of a classic script, its exports and those of the views in `exported`."""
+    source = module(name)
+    names = re.findall(r"^export (?:function|const|class) (\w+)", source, flags=re.M)
+    plain = re.sub(r"^export (?=function|const|class)", "", source, flags=re.M)
+    plain = re.sub(r"^export default", "const main =", plain, flags=re.M)
+    return f"{plain}\nconst exported = {{ {', '.join([*names, 'default: main'])} }};\n"
 
 
 # What is left out is the script's own.

@@ -2,7 +2,6 @@
 // Pure functions come first, then the markup (the same as the static page's), then the view that steps through it.
 
 const UNKNOWN_SCORE = -32768;
-const MARKUP = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;" };
 const ICONS = {
   first: "M3 3h2v10H3zM13 3v10L6 8z",
   previous: "M11 3v10L4 8z",
@@ -24,10 +23,6 @@ export function bytesOf(data) {
 export function int16Of(base64) {
   const view = new DataView(bytesOf(base64).buffer);
   return Int16Array.from({ length: view.byteLength / 2 }, (_, i) => view.getInt16(2 * i, true));
-}
-
-export function escapeHtml(text) {
-  return text.replace(/[&<>"']/g, (character) => MARKUP[character]);
 }
 
 export function pairsAt(step) {
@@ -81,11 +76,6 @@ export function chipState(i, step, promptLen) {
 export function sumOf(terms) {
   const shown = terms.map(formatCount);
   return (shown.length <= 3 ? shown : [shown[0], "…", shown.at(-1)]).join(" + ");
-}
-
-/** With a comma at every thousand; the browser's own formatter takes 30 ms to wake up. */
-export function formatCount(count) {
-  return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
 export function formatWeight(byte) {
@@ -164,15 +154,6 @@ export function formatHash(hash, prefix, state) {
   });
   const own = Object.entries(state).map(([key, value]) => `${prefix}${key}=${encodeURIComponent(value)}`);
   return "#" + (prefix ? [...others, ...own] : [...own, ...others]).join("&");
-}
-
-/** Where a grid key leads: a step, "play", or nothing. */
-export function stepForKey(key, step, steps) {
-  if (key === "ArrowRight" || key === "ArrowDown") return Math.min(steps, step + 1);
-  if (key === "ArrowLeft" || key === "ArrowUp") return Math.max(0, step - 1);
-  if (key === "Home") return 0;
-  if (key === "End") return steps;
-  return key === " " ? "play" : null;
 }
 
 /** Milliseconds until the next row: prefill sweeps, since its rows belong to one pass; decode takes a beat a pass. */
@@ -818,7 +799,7 @@ class GridView {
     else if (arrow && event.shiftKey && target.dataset.q) this.moveCell(target, ...arrow);
     else if (event.shiftKey) return;
     else {
-      const wanted = stepForKey(key, this.step, this.phrase.steps);
+      const wanted = stepForKey(key, this.step, this.phrase.steps, true);
       if (wanted === null) return;
       if (wanted === "play") this.act("play");
       else this.userStep(wanted);

@@ -9,6 +9,7 @@ import traitlets
 
 from prefill_decode.widgets.attention_grid_data import phrase_data
 from prefill_decode.widgets.attention_grid_html import opening, picture
+from prefill_decode.widgets.modules import module
 
 HERE = Path(__file__).parent
 
@@ -50,7 +51,7 @@ class AttentionGrid(anywidget.AnyWidget):
     Four measures of every head travel the same way, a byte each (`prefill_decode.observe.head_measures`).
     """
 
-    _esm = HERE / "attention_grid.js"
+    _esm = module("attention_grid")
     _css = (HERE / "theme.css").read_text("utf-8") + (HERE / "attention_grid.css").read_text("utf-8")
 
     data = traitlets.Dict().tag(sync=True)

@@ -1,14 +1,6 @@
 // One way of storing at a time. Python wrote every number, sentence and place; this module picks those of a way and
 // writes them into the elements that are there.
 
-/** Where a key leads in the list of ways, or nothing. */
-export function indexForKey(key, index, last) {
-  if (key === "ArrowRight" || key === "ArrowDown") return Math.min(last, index + 1);
-  if (key === "ArrowLeft" || key === "ArrowUp") return Math.max(0, index - 1);
-  if (key === "Home") return 0;
-  return key === "End" ? last : null;
-}
-
 class CompressorView {
   constructor(root, model) {
     [this.root, this.model, this.abort] = [root, model, new AbortController()];
@@ -46,7 +38,7 @@ class CompressorView {
   pressed(event) {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
     if (this.root.dataset.live === "lab") event.stopPropagation(); // JupyterLab's shortcuts would cut the cell or leave it
-    const index = event.target === this.root ? indexForKey(event.key, this.names.indexOf(this.name), this.names.length - 1) : null;
+    const index = event.target === this.root ? indexForKey(event.key, this.names.indexOf(this.name), this.names.length - 1, true) : null;
     if (index === null || event.shiftKey) return;
     event.preventDefault();
     this.choose(this.names[index]);

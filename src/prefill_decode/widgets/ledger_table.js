@@ -6,14 +6,6 @@ export function pick(values, index) {
   return values.length > 1 ? values[index] : values[0];
 }
 
-/** Where a key leads on the slider, or nothing. */
-export function indexForKey(key, index, last) {
-  if (key === "ArrowRight" || key === "ArrowUp") return Math.min(last, index + 1);
-  if (key === "ArrowLeft" || key === "ArrowDown") return Math.max(0, index - 1);
-  if (key === "Home") return 0;
-  return key === "End" ? last : null;
-}
-
 class LedgerView {
   constructor(root, model) {
     [this.root, this.model, this.abort] = [root, model, new AbortController()];

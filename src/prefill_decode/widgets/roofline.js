@@ -12,14 +12,10 @@ const NAME_FOOT = 28; // px from the flat roof down: there words over the slope 
 const NARROW = 0.29; // what the words of the limit take of the narrowest picture
 const IDEAL = { compute: 1, reach: 1, overhead: 0, prefillOverhead: 0 };
 
-export function count(number) {
-  return number.toLocaleString("en-US");
-}
-
 export function digits(number) {
   if (number === 0) return "0";
   const rounded = number.toPrecision(3);
-  return Number(rounded) < 1000 ? rounded : count(Math.round(number));
+  return Number(rounded) < 1000 ? rounded : formatCount(Math.round(number));
 }
 
 export function short(number, unit) {
@@ -34,14 +30,6 @@ export function duration(seconds) {
 
 export function memory(bytes) {
   return `${digits(bytes / 1e9)} GB (${digits(bytes / 2 ** 30)} GiB)`;
-}
-
-export function plain(number) {
-  return String(Number(number.toPrecision(6)));
-}
-
-export function percent(share) {
-  return `${(100 * share).toFixed(2)}%`;
 }
 
 /** Whole numbers from 1 to the largest, about eight to a doubling: the places of a logarithmic slider. */
@@ -59,7 +47,7 @@ export function nearestStop(value, places) {
 export function complaint(name, text, kept) {
   const value = Number(text);
   if (text.trim() !== "" && Number.isInteger(value) && value >= 1 && value <= LARGEST[name]) return "";
-  return `${NAMES[name]}: expected a whole number from 1 to ${count(LARGEST[name])}; it stays ${count(kept)}.`;
+  return `${NAMES[name]}: expected a whole number from 1 to ${formatCount(LARGEST[name])}; it stays ${formatCount(kept)}.`;
 }
 
 /** FLOPs and bytes of one pass of `batch` sequences: rows of new tokens, the last of which reads `keys`. */
@@ -143,7 +131,7 @@ export function attributesOf(choice, reading) {
 }
 
 function plural(number, word) {
-  return `${count(number)} ${word}${number === 1 ? "" : "s"}`;
+  return `${formatCount(number)} ${word}${number === 1 ? "" : "s"}`;
 }
 
 function promptsOf({ batch, prompt_len: n }) {
@@ -156,7 +144,7 @@ export function textsOf(data, choice, reading) {
   const model = data.models[choice.model];
   const each = choice.batch > 1 ? " each" : "";
   return {
-    caption: `${choice.model} on ${choice.device} · ${label} · ${promptsOf(choice)}, ${count(data.newTokens)} new tokens${each}`,
+    caption: `${choice.model} on ${choice.device} · ${label} · ${promptsOf(choice)}, ${formatCount(data.newTokens)} new tokens${each}`,
     ...passTexts("prefill", reading.prefill, choice.batch * choice.prompt_len),
     ...passTexts("decode", reading.decode, choice.batch),
     ...ridgeTexts(reading),
@@ -170,7 +158,7 @@ export function textsOf(data, choice, reading) {
 
 function passTexts(phase, { work, intensity, bound, least, about }, rows) {
   const texts = {
-    rows: count(rows), flops: short(work.flops, "FLOP"), weights: short(work.weights, "B"), read: short(work.read, "B"),
+    rows: formatCount(rows), flops: short(work.flops, "FLOP"), weights: short(work.weights, "B"), read: short(work.read, "B"),
     written: short(work.written, "B"), intensity: digits(intensity), bound, least: duration(least), about: duration(about),
     name: `${phase}: ${bound} binds`, at: `${digits(intensity)} FLOP per byte`,
   };
@@ -178,12 +166,12 @@ function passTexts(phase, { work, intensity, bound, least, about }, rows) {
 }
 
 function ridgeTexts({ ridge, promptAtRidge: prompt, batchAtRidge: batch, decodeLimit, largestBatch }) {
-  const few = batch === null || batch <= largestBatch ? "" : `, ${count(largestBatch)} fit`;
+  const few = batch === null || batch <= largestBatch ? "" : `, ${formatCount(largestBatch)} fit`;
   return {
     ridge: `ridge: ${digits(ridge)} FLOP/byte`,
     "ridge-prompt": prompt === null ? "no prompt reaches it" : `= prompt of ${plural(prompt, "token")}`,
     "prompt-at-ridge": prompt === null ? "none up to 131,072" : `${plural(prompt, "token")}, batch 1`,
-    "batch-at-ridge": batch === null ? `never: ${digits(decodeLimit)} at most` : `${count(batch)} requests${few}`,
+    "batch-at-ridge": batch === null ? `never: ${digits(decodeLimit)} at most` : `${formatCount(batch)} requests${few}`,
     "limit-name": "batch → ∞:",
     "limit-at": digits(decodeLimit),
   };
@@ -220,7 +208,7 @@ function reachedText(data, choice) {
 }
 
 export function sentenceOf(choice, { prefill, decode, ridge }) {
-  const rows = choice.batch > 1 ? `${count(choice.batch)} tokens, one a request` : "1 token";
+  const rows = choice.batch > 1 ? `${formatCount(choice.batch)} tokens, one a request` : "1 token";
   return (
     `Prefill of ${promptsOf(choice)}: ${digits(prefill.intensity)} FLOP per byte, ` +
     `${prefill.bound === "compute" ? "above" : "below"} the ridge of ${digits(ridge)}, so ${prefill.bound} binds: ` +
@@ -348,7 +336,7 @@ function askNever(data, now, read) {
   const tends = `With the batch it tends to ${digits(decodeLimit)}`;
   return { choice, answer: batch === null
     ? `${start} ${tends}, below the ridge of ${digits(ridge)}: weights are shared, but every request brings a cache to read. No batch is compute-bound.`
-    : `${start} ${tends}, above the ridge of ${digits(ridge)}: a batch of ${count(batch)} gets there, if it fits.` };
+    : `${start} ${tends}, above the ridge of ${digits(ridge)}: a batch of ${formatCount(batch)} gets there, if it fits.` };
 }
 
 function askInt4(data, now, read) {
@@ -368,12 +356,12 @@ function askUnfit(data, now, read) {
   choice.batch = Math.min(LARGEST.batch, largestBatch + 1);
   const { fits, cache } = read(choice);
   const m = data.newTokens; // the last of them is chosen and never cached
-  const asked = `${plural(choice.batch, "request")} of 8,192 tokens and ${m === 2 ? "1 more entry" : `${count(m - 1)} more entries`} for ${count(m)} new tokens`;
+  const asked = `${plural(choice.batch, "request")} of 8,192 tokens and ${m === 2 ? "1 more entry" : `${formatCount(m - 1)} more entries`} for ${formatCount(m)} new tokens`;
   const sizes = `weights ${short(weights, "B")} + cache ${short(cache, "B")}, the device has ${short(has, "B")}`;
   return { choice, answer: fits
     ? `Even ${asked} fit: ${sizes}.`
     : `${asked} do${choice.batch === 1 ? "es" : ""} not fit: ${sizes}. ` +
-      `${largestBatch === 0 ? "Not even one does" : `${count(largestBatch)} do`}: (memory − weights) / cache.` };
+      `${largestBatch === 0 ? "Not even one does" : `${formatCount(largestBatch)} do`}: (memory − weights) / cache.` };
 }
 
 class RooflineView {
@@ -475,7 +463,7 @@ class RooflineView {
       const value = this.choice[input.name];
       if (input.type === "range") {
         if (input !== except) input.value = nearestStop(value, this.places[input.name]);
-        input.setAttribute("aria-valuetext", count(value));
+        input.setAttribute("aria-valuetext", formatCount(value));
       } else if (input !== except) {
         input.value = value;
         if (input.type === "number") input.setAttribute("aria-invalid", "false");

@@ -37,14 +37,6 @@ export function rowAt(i, step, memory, told, d) {
   return { state: inTile && reads ? "now" : "done", texts: [maximum, total, shown, ...output, final] };
 }
 
-function write(element, text) {
-  if (element.textContent !== text) element.textContent = text;
-}
-
-function put(element, name, value) {
-  if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);
-}
-
 class SweepView extends SteppedView {
   constructor(root, model) {
     super(root, model);
@@ -129,7 +121,7 @@ class SweepView extends SteppedView {
 
   showAccesses(reads, writes) {
     const numbers = { reads, writes, accesses: reads + writes };
-    for (const [name, number] of Object.entries(numbers)) write(this.texts[name], number.toLocaleString("en-US"));
+    for (const [name, number] of Object.entries(numbers)) write(this.texts[name], formatCount(number));
     [reads, writes].forEach((number, i) => { this.parts[i].style.width = `${(100 * number / this.data.longest).toFixed(2)}%`; });
     Object.assign(this.root.dataset, numbers);
   }

@@ -8,18 +8,6 @@ const TOLD = 4;
 const CHOICES = ["temperature", "top_k", "top_p", "min_p", "order", "seed", "draws"];
 const STEPS = { temperature: "temperature", top_k: "top-k", top_p: "top-p", min_p: "min-p" };
 
-export function count(number) {
-  return number.toLocaleString("en-US");
-}
-
-export function percent(part) {
-  return `${(100 * part).toFixed(2)}%`;
-}
-
-export function plain(number) {
-  return String(Number(number.toPrecision(6)));
-}
-
 export function share(p) {
   if (p === 0) return "0%";
   if (p > 1 - 1e-9) return "100%";
@@ -147,7 +135,7 @@ export function numberOf(data, choice, reading, rank) {
 
 function restOf(data, choice, reading) {
   const by = removedBy(data, choice, reading, SHOWN);
-  return by ? `none kept (${STEPS[by]})` : `${share(reading.rest)}, ${count(Math.max(0, reading.kept - SHOWN))} kept`;
+  return by ? `none kept (${STEPS[by]})` : `${share(reading.rest)}, ${formatCount(Math.max(0, reading.kept - SHOWN))} kept`;
 }
 
 export function sentenceOf(data, choice, reading) {
@@ -156,9 +144,9 @@ export function sentenceOf(data, choice, reading) {
 
 function keptIn(data, choice, { kept, keptMass }) {
   if (kept === 1) return `${choice.temperature === 0 ? "T = 0 is greedy: one" : "One"} token is left, “${data.tokens[0]}”.`;
-  if (kept === data.vocabulary) return `All ${count(kept)} tokens are kept.`;
+  if (kept === data.vocabulary) return `All ${formatCount(kept)} tokens are kept.`;
   const where = choice.order === "llama.cpp" ? "before heating" : `at T = ${valueOf(choice, "temperature")}`;
-  return `${count(kept)} of ${count(data.vocabulary)} tokens are kept; ${where} they have ${share(keptMass)} together.`;
+  return `${formatCount(kept)} of ${formatCount(data.vocabulary)} tokens are kept; ${where} they have ${share(keptMass)} together.`;
 }
 
 function lastOf(data, choice, { drawn, after }) {
@@ -178,14 +166,6 @@ export function tallyOf(data, choice, { drawn }) {
   const others = drawn.length - sumOf(counted.map(([, many]) => many));
   if (others) named.push(`others ${others}`);
   return `${drawn.length} draw${drawn.length === 1 ? "" : "s"} of seed ${choice.seed}: ${named.join(", ")}.`;
-}
-
-function write(element, text) {
-  if (element.textContent !== text) element.textContent = text;
-}
-
-function put(element, name, value) {
-  if (element.dataset[name] !== String(value)) element.dataset[name] = value;
 }
 
 class SamplerView {
@@ -282,7 +262,7 @@ class SamplerView {
     this.showStrip(choice, reading);
     data.orders[choice.order].forEach((step, i) => {
       write(this.texts[`step-${i}`], `${STEPS[step]} ${valueOf(choice, step)}`);
-      write(this.texts[`left-${i}`], `${count(reading.left[i])} left`);
+      write(this.texts[`left-${i}`], `${formatCount(reading.left[i])} left`);
     });
     write(this.texts.sentence, sentenceOf(data, choice, reading));
     write(this.texts.tally, tallyOf(data, choice, reading));
@@ -293,12 +273,12 @@ class SamplerView {
   showBars(choice, reading) {
     const last = reading.drawn.at(-1);
     this.bars.forEach(({ row, after, number }, rank) => {
-      put(row, "state", rank >= reading.kept ? "removed" : last === rank ? "chosen" : "kept");
+      put(row, "data-state", rank >= reading.kept ? "removed" : last === rank ? "chosen" : "kept");
       after.style.width = lengthOf(reading.after[rank]);
       write(number, numberOf(this.data, choice, reading, rank));
     });
     if (!this.rest) return;
-    put(this.rest.row, "state", reading.kept <= SHOWN ? "removed" : last >= SHOWN ? "chosen" : "kept");
+    put(this.rest.row, "data-state", reading.kept <= SHOWN ? "removed" : last >= SHOWN ? "chosen" : "kept");
     this.rest.after.style.width = lengthOf(reading.rest);
     write(this.rest.number, restOf(this.data, choice, reading));
   }
@@ -313,7 +293,7 @@ class SamplerView {
     });
     this.ticks.forEach((tick, i) => {
       tick.style.left = percent(this.data.uniforms[choice.seed][i]);
-      put(tick, "state", i >= choice.draws ? "future" : i === choice.draws - 1 ? "now" : "done");
+      put(tick, "data-state", i >= choice.draws ? "future" : i === choice.draws - 1 ? "now" : "done");
     });
   }
 

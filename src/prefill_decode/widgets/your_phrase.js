@@ -1,17 +1,8 @@
 // A phrase of the reader's own in the plain page. The model runs in a worker (twin/); this module asks it, measures
 // nothing itself, and shows what comes: a grid that grows by a row a pass, and the time of every pass.
 
-const MARKUP = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
 const STORE = "prefill-decode"; // the same as the worker's
 const MODES = { kept: "With a cache", recomputed: "Without a cache" };
-
-function escapeHtml(text) {
-  return text.replace(/[&<>]/g, (character) => MARKUP[character]);
-}
-
-export function formatCount(count) {
-  return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
-}
 
 export function formatMs(milliseconds) {
   return milliseconds < 1000 ? `${milliseconds.toFixed(0)} ms` : `${(milliseconds / 1000).toFixed(2)} s`;
