@@ -1,6 +1,6 @@
 """Choosing the next token: from logits to a distribution that can be looked at, and from it to one token.
 
-Each step changes logits (``steps``); it is shown as the softmax of what it leaves, where a token removed has 0.
+Each step changes logits (``sampling_steps``); it is shown as the softmax of what it leaves, where a token removed has 0.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from .generate import greedy
-from .settings import check_setting, checked_ids, checked_order
-from .steps import CHANGES, penalised, softmax
+from .sampling_settings import check_setting, checked_ids, checked_order
+from .sampling_steps import CHANGES, penalised, softmax
 
 OFF = 1e-3  # from 1, for the sum of shares that were rounded to 16 bits
 
