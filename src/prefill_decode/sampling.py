@@ -1,6 +1,6 @@
 """Choosing the next token: from logits to a distribution that can be looked at, and from it to one token.
 
-Each step changes logits (``sampling_steps``); it is shown as the softmax of what it leaves, where a token removed has 0.
+Each step changes logits (``sampling_steps``); it is shown as the softmax of what it leaves: 0 for a token removed.
 """
 
 from __future__ import annotations
