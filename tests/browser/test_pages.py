@@ -39,8 +39,9 @@ def soup_of(html: Path, name: str) -> BeautifulSoup:
 
 
 def open_page(page: Page, address: str, *, until: str = "load") -> Page:
-    """Open a page; its own scripts have run when it is loaded."""
-    page.goto(address, wait_until=until)
+    """Open a page; its own scripts have run when it is loaded: on a slow machine later than its network is idle."""
+    page.goto(address)
+    page.wait_for_load_state(until)
     return page
 
 

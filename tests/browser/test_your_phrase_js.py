@@ -355,7 +355,8 @@ def test_loaded_twice_is_loaded(ready):
 def test_nothing_is_fetched_until_it_is_asked_for(page, site):
     asked = []
     page.on("request", lambda request: asked.append(request.url))
-    page.goto(site + LANDING, wait_until="networkidle")
+    page.goto(site + LANDING)
+    page.wait_for_load_state("networkidle")
     phrase = Phrase(page)
     told = phrase.told()
     assert {name: told[name] for name in ("state", "promptIds", "generatedIds", "ttftMs", "tpotMs")} == {
