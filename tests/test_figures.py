@@ -2,6 +2,8 @@
 
 import re
 
+from reference import ROOT
+
 from prefill_decode import figures, figures_storage, figures_tiles
 from prefill_decode.tiled import Tiles, standard_accesses, tiled_accesses
 
@@ -48,3 +50,9 @@ def test_every_way_of_storing_is_named():
     picture = figures_storage.trade_off({"exact": (100, 5.0), "2 bits": (20, 9.25), "window": (15, 8)})
     assert "exact 100 bytes, 5.0; 2 bits 20 bytes, 9.2; window 15 bytes, 8.0" in picture.alt
     assert all(f">{name}<" in picture.svg for name in ("exact", "2 bits", "window"))
+
+
+def test_the_mark_has_the_colours_of_the_phases():
+    theme = figures.THEME.read_text("utf-8")
+    phases = {value for name in ("prefill", "decode") for value in re.findall(rf"--pd-{name}: (#\w+);", theme)}
+    assert set(re.findall(r"#[0-9a-f]{6}", (ROOT / "book/assets/favicon.svg").read_text("utf-8"))) == phases

@@ -1,6 +1,5 @@
 """What the book says to programs: Markdown beside each page, descriptions, a card, llms.txt, a sitemap, its address."""
 
-import io
 import struct
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -8,9 +7,8 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 from prefill_decode_book import card, describe, machines, markdown_html, repository
-from sphinx.application import Sphinx
+from small_book import build_small
 from sphinx.errors import ExtensionError
-from sphinx.util.docutils import docutils_namespace, patch_docutils
 
 SITE = "https://example.org/book/"
 SENTENCE = "A page of the book with a first sentence that is long enough to describe it."
@@ -118,28 +116,7 @@ From “The book”. Text and figures: CC BY 4.0. Code: MIT.
 
 
 def build(folder: Path, pages: dict[str, str], address: str = "") -> tuple[Path, str]:
-    """Build a small book with the parts under test and return where it is, and what the build complained about."""
-    source, out = folder / "source", folder / "out"
-    source.mkdir()
-    for name, text in pages.items():
-        (source / f"{name}.md").write_text(text, "utf-8")
-    settings = {
-        "extensions": ["myst_parser"],
-        "myst_enable_extensions": ["colon_fence", "dollarmath"],
-        "myst_heading_anchors": 2,
-        "html_theme": "basic",
-        "html_title": "The book",
-        "root_doc": "index",
-    }
-    warnings = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, docutils_namespace(), patch_docutils(source):
-        patch.setenv(repository.SITE_VARIABLE, address)
-        app = Sphinx(source, None, out, folder / "trees", "html", settings, status=None, warning=warnings)
-        for part in (describe, machines, repository):
-            part.setup(app)
-        repository.add_buttons(app, app.config)  # its event is over
-        app.build()
-    return out, warnings.getvalue()
+    return build_small(folder, pages, describe, machines, repository, address=address)
 
 
 @pytest.fixture(scope="module")

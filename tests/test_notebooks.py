@@ -74,6 +74,16 @@ class TestNotebook:
                     alt = cell["metadata"]["mystnb"]["image"]["alt"]
                     assert "".join(output["data"]["text/plain"]) == f"Picture: {alt}"
 
+    def test_it_leads_from_goals_to_what_to_take_home(self, path):
+        texts = ["".join(cell["source"]) for cell in load(path)["cells"] if cell["cell_type"] == "markdown"]
+        assert re.search(r"^\*\*You will\*\* .+^\*\*You need\*\* ", texts[0], flags=re.M | re.S)
+        whole = "\n".join(texts)
+        practice = r"^## Exercises$(.+)^## Self-test$(.+)^## Takeaway$\s+\S"
+        exercises, questions = re.search(practice, whole, flags=re.M | re.S).groups()
+        assert len(re.findall(r"^<summary>", exercises, flags=re.M)) >= 3  # folded solutions
+        numbers = re.findall(r"^<summary>(\d+)\. ", questions, flags=re.M)  # folded answers
+        assert numbers == [str(i + 1) for i in range(max(5, len(numbers)))]
+
     def test_the_file_is_as_the_writer_writes_it(self, path):
         assert path.read_text("utf-8") == writer.as_text(nbformat.read(path, as_version=4))
 

@@ -29,8 +29,9 @@ def main(paths: list[str]) -> None:
         check_names(json.loads(path.read_text("utf-8"))["cells"])  # before nbformat mends them with random ids
         notebook = nbformat.read(path, as_version=4)
         folder = {"metadata": {"path": str(path.parent)}}
-        # a kernel may cut what a cell prints anywhere: the pieces are joined
-        client = NotebookClient(notebook, timeout=600, coalesce_streams=True, resources=folder)
+        # A kernel may cut what a cell prints anywhere: the pieces are joined. Its remarks on its sockets are no news.
+        quiet = ["--log-level=ERROR"]
+        client = NotebookClient(notebook, timeout=600, coalesce_streams=True, resources=folder, extra_arguments=quiet)
         try:
             client.execute()
         except CellExecutionError as error:

@@ -298,6 +298,13 @@ def test_links_and_anchors_resolve(html: Path, name: str):
     assert [wrong for address in sorted(addresses) if (wrong := resolve(html, name, address))] == []
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_words_of_the_glossary_are_linked_once_on_each_page(html: Path, name: str):
+    links = [link["href"] for link in soup_of(html, name).select("a.first-use")]
+    assert len(set(links)) == len(links)
+    assert (links == []) == (name == "book/glossary")
+
+
 def test_what_names_a_page_for_others_names_all_of_them_once(html: Path):
     listed = re.findall(
         r"^- \[.+?\]\((?:https?://.+?/)?([^/]+/[^/]+)\.md\): .", (html / "llms.txt").read_text("utf-8"), re.M

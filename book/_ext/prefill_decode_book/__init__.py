@@ -8,6 +8,7 @@ One module a concern:
 ``excerpts``    a widget of an executed notebook, shown on a page that is not run
 ``model``       the weights, copied into the site for readers who run a phrase of their own
 ``figures``     SVG outputs inlined, in the colours of the reader's theme
+``terms``       words of the glossary, linked where a page first uses them
 ``describe``    a page's title, description and card, for search engines and those who share it
 ``card``        the picture of the site
 ``machines``    pages as Markdown, llms.txt, the sitemap
@@ -35,6 +36,7 @@ from . import (
     progress,
     remedies,
     repository,
+    terms,
     widgets,
 )
 
@@ -42,7 +44,7 @@ from . import (
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register every part with Sphinx."""
     parts = (
-        *(pages, access, describe, machines, widgets, model, excerpts, figures),
+        *(pages, access, terms, describe, machines, widgets, model, excerpts, figures),
         *(repository, needs, kernel, progress, remedies),
     )
     for part in parts:

@@ -10,6 +10,7 @@ from typing import ClassVar
 from docutils import nodes
 from sphinx import addnodes
 
+from . import terms
 from .markdown_html import escape, from_html, table
 
 LANGUAGES = {"ipython3": "python", "ipython": "python", "default": "", "none": "", "myst-ansi": "text"}
@@ -57,10 +58,10 @@ class Writer:
         return f"[{text}]({address})" if address else text
 
     def address(self, node: nodes.Node) -> str:
-        """Return where a node leads, "" if it is no link."""
+        """Return where a node leads, "" if it is no link, or one to a definition: programs read the glossary whole."""
         if isinstance(node, addnodes.download_reference) and "filename" in node:
             return f"{self.downloads}/{node['filename']}"
-        if not isinstance(node, nodes.reference):
+        if not isinstance(node, nodes.reference) or terms.FIRST_USE in node["classes"]:
             return ""
         address = node.get("refuri") or f"#{node.get('refid', '')}"
         return f"{self.page}{address}" if address.startswith("#") else address

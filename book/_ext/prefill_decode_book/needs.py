@@ -8,7 +8,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from prefill_decode import recorded
 
-HEAD = "| Notebook | Peak memory of its kernel | Every cell, start to end | Real weights |\n| --- | ---: | ---: | --- |"
+HEAD = "| Notebook | Most memory of its kernel | Every cell, start to end | Real weights |\n| --- | ---: | ---: | --- |"
 
 
 def as_markdown(folder: Path) -> str:
