@@ -3,6 +3,7 @@
 One module a concern:
 
 ``pages``       what a page loads, and what it no longer loads
+``icons``       of the theme's icons, those that the pages show
 ``access``      what the theme says wrongly to readers who listen, put right
 ``widgets``     widgets/*.js and *.css as one script and one style sheet
 ``excerpts``    a widget of an executed notebook, shown on a page that is not run
@@ -27,6 +28,7 @@ from . import (
     describe,
     excerpts,
     figures,
+    icons,
     kernel,
     machines,
     model,
@@ -42,7 +44,7 @@ from . import (
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register every part with Sphinx."""
     parts = (
-        *(pages, access, describe, machines, widgets, model, excerpts, figures),
+        *(pages, access, describe, machines, widgets, model, excerpts, figures, icons),
         *(repository, needs, kernel, progress, remedies),
     )
     for part in parts:
