@@ -3,6 +3,8 @@
 One module a concern:
 
 ``pages``       what a page loads, and what it no longer loads
+``icons``       of the theme's icons, those that the pages show
+``mathematics`` which parts of MathJax a page with formulas loads
 ``access``      what the theme says wrongly to readers who listen, put right
 ``widgets``     widgets/*.js and *.css as one script and one style sheet
 ``excerpts``    a widget of an executed notebook, shown on a page that is not run
@@ -28,8 +30,10 @@ from . import (
     describe,
     excerpts,
     figures,
+    icons,
     kernel,
     machines,
+    mathematics,
     model,
     needs,
     pages,
@@ -44,7 +48,7 @@ from . import (
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register every part with Sphinx."""
     parts = (
-        *(pages, access, terms, describe, machines, widgets, model, excerpts, figures),
+        *(pages, access, terms, describe, machines, widgets, model, excerpts, figures, icons, mathematics),
         *(repository, needs, kernel, progress, remedies),
     )
     for part in parts:

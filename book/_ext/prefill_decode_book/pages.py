@@ -20,6 +20,11 @@ FOREIGN = re.compile(r"^(https?:)?//")
 ICON_SCRIPT = re.compile(r"\s*<script[^>]*scripts/fontawesome\.js[^>]*></script>")
 # Jupyter Book loads mathematics everywhere; a page without formulas does not need 300 kB for them.
 MATHEMATICS = re.compile(r"mathjax", re.IGNORECASE)
+# Loaded everywhere for the cards, grids and tabs of sphinx-design.
+DESIGN = re.compile(r"sphinx-design|design-tabs")
+USES_DESIGN = re.compile(r'class="(?:[^"]* )?sd-')
+# What the theme would search with while one types (search_as_you_type, off): 29 kB.
+SEARCH_SCRIPT = re.compile(r'\s*<script src="[^"]*(?:searchtools|language_data|searchindex)\.js"></script>')
 # Shipped by the theme, asked for by no page; and Sphinx's note for its next build, a hash of this machine's paths.
 UNUSED_FILES = (
     ".buildinfo",
@@ -56,12 +61,14 @@ ENTRANCE = """<!DOCTYPE html>
 """
 
 
-def is_wanted(asset: Any, *, has_formulas: bool) -> bool:
+def is_wanted(asset: Any, *, has_formulas: bool, has_design: bool = False) -> bool:
     """Say whether a script or style sheet of Sphinx's list stays on a page."""
     name = str(getattr(asset, "filename", asset) or "")
     attributes = getattr(asset, "attributes", {})
     text = " ".join([name, attributes.get("body") or "", attributes.get("type") or ""])
-    return not (FOREIGN.match(name) or UNUSED.search(text) or (MATHEMATICS.search(text) and not has_formulas))
+    if FOREIGN.match(name) or UNUSED.search(text):
+        return False
+    return (has_formulas or not MATHEMATICS.search(text)) and (has_design or not DESIGN.search(text))
 
 
 def count_formulas(doctree: nodes.document | None) -> int:
@@ -79,12 +86,23 @@ def prune_head(head: str) -> str:
     return f"{pruned}\n  <script>{SETTLE_THEME}</script>"
 
 
+def prune_search(head: str, pagename: str) -> str:
+    """Take the scripts of the search out of the head of every page but its own."""
+    pruned, count = SEARCH_SCRIPT.subn("", head)
+    if count != (expected := 0 if pagename == "search" else 3):
+        raise ValueError(f"{count} search scripts in the theme's head, expected {expected}: adapt SEARCH_SCRIPT")
+    return pruned
+
+
 def prune_page(app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: nodes.document) -> None:
     """Drop unused and foreign assets; in place, since later handlers add to the same lists."""
-    has_formulas = count_formulas(doctree) > 0
+    has = {
+        "has_formulas": count_formulas(doctree) > 0,
+        "has_design": USES_DESIGN.search(context.get("body", "")) is not None,
+    }
     for key in ("script_files", "css_files"):
-        context[key][:] = [asset for asset in context[key] if is_wanted(asset, has_formulas=has_formulas)]
-    context["prune_head"] = prune_head
+        context[key][:] = [asset for asset in context[key] if is_wanted(asset, **has)]
+    context.update(prune_head=prune_head, prune_search=prune_search)
     app.add_js_file(None, body=PLAIN_RESULTS, priority=900)
 
 
