@@ -10,7 +10,7 @@ import sys
 from benchmarks import record
 from benchmarks.measure import CannotMeasureError
 
-PARTS = ("loading", "memory", "machine", "decode", "unpack", "peers", "widget", "twin", "notebooks", "build")
+PARTS = ("loading", "memory", "machine", "decode", "unpack", "peers", "widget", "twin", "weight", "notebooks", "build")
 
 
 def main() -> None:

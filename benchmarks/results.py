@@ -15,6 +15,7 @@ TITLES = {
     "peers": "The same weights in other engines, float32, two threads each",
     "widget": "One step of the attention grid at T = 64",
     "twin": "A phrase in the plain page: the twin in Chromium, float32 of one thread, from a server on this machine",
+    "weight": "A page in the browser: what it loads, texts packed by gzip, and how soon its first widget answers",
     "notebooks": "The notebooks, each in a fresh kernel",
     "build": "Building the book",
 }

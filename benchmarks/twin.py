@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import http.server
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +13,7 @@ from tqdm import tqdm
 
 from benchmarks.environment import ROOT, chromium
 from benchmarks.measure import CannotMeasureError, in_turn
+from benchmarks.site import QuietHandler, address_of, serving
 from benchmarks.widget import FLAGS
 from prefill_decode import smollm2, twin
 from prefill_decode.recorded import Measure, Peer
@@ -70,17 +69,12 @@ def _served() -> Iterator[str]:
     """Serve the built book, and below /plain once more, with a twin that has no kernel."""
     if not (BOOK / "model" / smollm2.FILE).exists():
         raise CannotMeasureError("there is no built book with the model: run make build")
-    handler = functools.partial(_Handler, directory=BOOK)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with serving(functools.partial(_Handler, directory=BOOK)) as server:
+        yield address_of(server)
 
 
-class _Handler(http.server.SimpleHTTPRequestHandler):
-    def do_GET(self) -> None:
+class _Handler(QuietHandler):
+    def do_GET(self) -> None:  # noqa: N802  http.server calls it so
         plain = self.path.startswith("/plain/")
         self.path = self.path.removeprefix("/plain")
         if not (plain and "/widgets.js" in self.path):
@@ -91,9 +85,6 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
         self.send_header("Content-Length", str(len(script)))
         self.end_headers()
         return self.wfile.write(script)
-
-    def log_message(self, *_: object) -> None:
-        pass
 
 
 def _load_seconds(browser: Browser, site: str) -> tuple[float, float]:

@@ -4,7 +4,6 @@ One module a concern:
 
 ``pages``       what a page loads, and what it no longer loads
 ``icons``       of the theme's icons, those that the pages show
-``mathematics`` which parts of MathJax a page with formulas loads
 ``access``      what the theme says wrongly to readers who listen, put right
 ``widgets``     widgets/*.js and *.css as one script and one style sheet
 ``excerpts``    a widget of an executed notebook, shown on a page that is not run
@@ -33,7 +32,6 @@ from . import (
     icons,
     kernel,
     machines,
-    mathematics,
     model,
     needs,
     pages,
@@ -48,7 +46,7 @@ from . import (
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register every part with Sphinx."""
     parts = (
-        *(pages, access, terms, describe, machines, widgets, model, excerpts, figures, icons, mathematics),
+        *(pages, access, terms, describe, machines, widgets, model, excerpts, figures, icons),
         *(repository, needs, kernel, progress, remedies),
     )
     for part in parts:
