@@ -18,7 +18,7 @@ from benchmarks.widget import FLAGS
 from prefill_decode.recorded import Measure, Peer
 
 BOOK = ROOT / "_build" / "html"
-RUNS = 5
+RUNS = 3
 SLOWER = 4  # times, as the developer tools slow a processor down
 LARGEST = 5
 VIEWPORT = {"width": 1280, "height": 800}

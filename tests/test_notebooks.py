@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -28,9 +29,17 @@ def mimes(path):
 
 
 def test_there_are_notebooks_and_the_contents_list_them():
-    listed = re.findall(r"file: (notebooks/\S+)", (ROOT / "_toc.yml").read_text("utf-8"))
-    assert listed == [f"notebooks/{path.stem}" for path in PATHS]
+    contents = (ROOT / "_toc.yml").read_text("utf-8")
+    names = [f"notebooks/{path.stem}" for path in PATHS]
+    assert re.findall(r"file: (notebooks/\S+)", contents) == names, "list every notebook, and no other: _toc.yml"
+    table = (ROOT / "book" / "index.md").read_text("utf-8")
+    assert re.findall(r"^\| \[[^]]+\]\(\.\./(\S+)\.ipynb\) \|", table, flags=re.M) == names, "a row each: book/index.md"
     assert len(PATHS) >= 2
+
+
+def test_the_contents_list_every_page():
+    listed = re.findall(r"(?:root|file): (book/\S+)", (ROOT / "_toc.yml").read_text("utf-8"))
+    assert sorted(listed) == [f"book/{path.stem}" for path in sorted(ROOT.glob("book/*.md"))], "list it in: _toc.yml"
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
@@ -88,10 +97,28 @@ class TestNotebook:
         assert path.read_text("utf-8") == writer.as_text(nbformat.read(path, as_version=4))
 
 
-@pytest.mark.parametrize("ids", [["twice", "twice"], ["one", ""]])
-def test_the_writer_refuses_cells_without_a_name_of_their_own(ids):
-    with pytest.raises(SystemExit, match="every cell needs a name of its own"):
-        writer.check_names([{"id": name} for name in ids])
+@pytest.mark.parametrize(
+    ("ids", "found"), [(["twice", "twice"], "found twice twice"), (["one", ""], "found none in cell 2")]
+)
+def test_the_writer_refuses_cells_without_a_name_of_their_own(ids, found):
+    with pytest.raises(SystemExit, match=rf"book\.ipynb: every cell needs a name of its own, {found}; write it"):
+        writer.check_names(Path("book.ipynb"), [{"id": name} for name in ids])
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (None, r"book\.ipynb: No such file or directory; expected a notebook"),
+        ("<<<<<<< HEAD", r"book\.ipynb: no notebook .*; take it as it was: git checkout"),
+        ("[]", r"book\.ipynb: no notebook "),
+    ],
+)
+def test_what_is_no_notebook_is_named(tmp_path, text, line):
+    path = tmp_path / "book.ipynb"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(SystemExit, match=line):
+        writer.main([str(path)])
 
 
 def test_a_cell_that_fails_is_named_and_nothing_is_written(tmp_path):

@@ -18,7 +18,8 @@ nb_execution_mode = "force"
 """
 PAGE = """# A page
 
-[nowhere](nowhere.md), {ref}`no-label`, {term}`no term`, {cite:p}`nobody2000`
+[nowhere](nowhere.md), [no place](book.ipynb#no-place), ![](no.png),
+{ref}`no-label`, {term}`no term`, {cite:p}`nobody2000`
 
 ```{toctree}
 book
@@ -64,9 +65,11 @@ def said(tmp_path_factory) -> str:
     "line",
     [
         r"index\.md:3: WARNING: .*cross-reference target not found: 'nowhere\.md' .*; correct the link; .*_toc\.yml",
-        r"index\.md:3: WARNING: undefined label: 'no-label'; correct the link",
-        r"index\.md:3: WARNING: term not in glossary: 'no term'; spell it as in book/glossary\.md, or define it there",
-        r"index\.md:3: WARNING: could not find bibtex key .nobody2000.; spell it as in book/references\.bib, or add",
+        r"index\.md:3: WARNING: local id not found in doc 'book': 'no-place' .*; correct the link; .* heading in small",
+        r"index\.md:\d*: WARNING: image file not readable: no\.png.*; correct its path",
+        r"index\.md:\d: WARNING: undefined label: 'no-label'; correct the link",
+        r"index\.md:\d: WARNING: term not in glossary: 'no term'; spell it as in book/glossary\.md, or define it there",
+        r"index\.md:\d: WARNING: could not find bibtex key .nobody2000.; spell it as in book/references\.bib, or add",
         r"book\.ipynb, cell 3: WARNING: could not find bibtex key .nobody2001.; spell it",
         r"book\.ipynb: WARNING: cell 'broken' failed: AssertionError: x is 2; mend it, then run: make notebooks",
     ],

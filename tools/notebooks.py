@@ -26,7 +26,7 @@ def main(paths: list[str]) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a second thread that waits for a busy core costs far more
     for path in map(Path, paths):
         print(f"{path} … ", end="", flush=True)
-        check_names(json.loads(path.read_text("utf-8"))["cells"])  # before nbformat mends them with random ids
+        check_names(path, read_cells(path))  # before nbformat mends them with random ids
         notebook = nbformat.read(path, as_version=4)
         folder = {"metadata": {"path": str(path.parent)}}
         # A kernel may cut what a cell prints anywhere: the pieces are joined. Its remarks on its sockets are no news.
@@ -50,12 +50,25 @@ def as_text(notebook: nbformat.NotebookNode) -> str:
     return json.dumps(told, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-def check_names(cells: list[dict]) -> None:
+def read_cells(path: Path) -> list[dict]:
+    """Return the cells of a notebook as its file has them."""
+    try:
+        return json.loads(path.read_text("utf-8"))["cells"]
+    except OSError as error:
+        raise SystemExit(
+            f"\n{path}: {error.strerror}; expected a notebook: NOTEBOOKS=notebooks/0N_name.ipynb"
+        ) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise SystemExit(f"\n{path}: no notebook ({error}); take it as it was: git checkout -- {path}") from None
+
+
+def check_names(path: Path, cells: list[dict]) -> None:
     """Refuse a notebook in which a cell has no name, or two have the same."""
     names = [cell.get("id", "") for cell in cells]
-    twice = {name for name in names if names.count(name) > 1}
+    twice = sorted({name for name in names if name and names.count(name) > 1})
     if twice or not all(names):
-        raise SystemExit(f"every cell needs a name of its own, used twice or empty: {sorted(twice) or 'empty id'}")
+        wrong = f"twice {', '.join(twice)}" if twice else f"none in cell {names.index('') + 1}"
+        raise SystemExit(f'\n{path}: every cell needs a name of its own, found {wrong}; write it into the file as "id"')
 
 
 def failed_cell(notebook: nbformat.NotebookNode) -> str:

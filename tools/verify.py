@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 HTML = Path("_build", "html")
-BLAS_KERNELS = ("SkylakeX", "Haswell", "Nehalem", "Prescott")
+BLAS_KERNELS = ("Haswell", "Nehalem")  # `make test` has this machine's own, and the oldest runs without SIMD below
 PYTHONS = ("3.11", "3.12", "3.13")
 # A folder name and an environment that have broken builds elsewhere.
 ODD_FOLDER = "a path with späces – и буквы"
@@ -61,15 +61,16 @@ def elsewhere() -> None:
             raise SystemExit("two builds differ in: " + ", ".join(different[:20]))
         _pytest(*ABOUT_PLACES, "-n", "2", "--dist", "loadscope", cwd=clone, **ODD_ENVIRONMENT)
     # here, since pip itself cannot install into a folder whose name its locale cannot spell
-    _pytest("--nbval", "notebooks", "tests/test_cli.py", "tests/test_smollm2.py", LC_ALL="C", **ODD_ENVIRONMENT)
+    _pytest("tests/test_cli.py", "tests/test_smollm2.py", LC_ALL="C", **ODD_ENVIRONMENT)
 
 
 def rewritten() -> None:
-    """Run every notebook anew, as `make notebooks` does: the same bytes must come out."""
+    """Run every notebook anew, as `make notebooks` does, in the C locale and another time zone: the same bytes."""
     with tempfile.TemporaryDirectory() as folder:
         clone = _clone(Path(folder, "rewritten"))
         names = sorted(str(path.relative_to(clone)) for path in clone.glob("notebooks/*.ipynb"))
-        _run(sys.executable, "tools/notebooks.py", *names, cwd=clone, PYTHONPATH=str(clone / "src"))
+        odd = {"PYTHONPATH": str(clone / "src"), "LC_ALL": "C", **ODD_ENVIRONMENT}
+        _run(sys.executable, "tools/notebooks.py", *names, cwd=clone, **odd)
         different = [name for name in names if (ROOT / name).read_bytes() != (clone / name).read_bytes()]
         if different:
             raise SystemExit(f"run again, these are other bytes: {', '.join(different)}; run: make notebooks")

@@ -11,9 +11,11 @@ from sphinx.util import logging as sphinx_logging
 LOGGER = sphinx_logging.getLogger(__name__)
 # A message of Sphinx, MyST or the bibliography, and what mends its cause.
 REMEDIES = {
-    r"cross-reference target not found|undefined label|unknown document": (
-        "correct the link; the files of pages are listed in _toc.yml, a label is (name)= above a heading"
+    r"cross-reference target not found|undefined label|[uU]nknown (?:source )?document|local id not found": (
+        "correct the link; the files of pages are listed in _toc.yml, a label is (name)= above a heading, "
+        "and a place on a page is its heading in small letters with hyphens"
     ),
+    r"image file not readable": "correct its path, seen from the page; pictures lie in book/assets",
     r"term not in glossary": "spell it as in book/glossary.md, or define it there",
     r"could not find bibtex key": "spell it as in book/references.bib, or add the source there",
 }
