@@ -104,6 +104,11 @@ def test_every_supported_python_is_tested():
     assert {"push", "pull_request"} <= set(workflow[True])  # YAML 1.1 reads the key `on` as true
 
 
+def test_what_cannot_be_audited_fails():
+    [line] = [step["run"] for step in steps(FOLDER / "test.yml") if "pip_audit" in step.get("run", "")]
+    assert {"--strict", "--require-hashes", "requirements.lock"} <= set(line.split())
+
+
 def test_what_is_published_was_tested_and_comes_from_main():
     workflow = load(FOLDER / "publish.yml")
     assert workflow[True] == {"push": {"branches": ["main"]}}
