@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 import anywidget
 import pytest
 from playwright.sync_api import Browser, Page, Route
-from server import QuietHandler, address_of, serving
 from widget_page import go_live, opener
+
+from benchmarks.site import QuietHandler, address_of, serving
 
 ROOT = Path(__file__).parents[2]
 HTML = ROOT / "_build" / "html"

@@ -1,36 +1,15 @@
-"""Servers for the browser tests: one that serves a folder, and one that lets a test answer in its place."""
+"""A server for the browser tests that lets a test answer in its place."""
 
 import functools
 import http.server
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-
-class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    """Serve files without a line a request."""
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@contextmanager
-def serving(handler: Callable[..., QuietHandler]) -> Iterator[http.server.ThreadingHTTPServer]:
-    """Serve on a free port until the block ends."""
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
-
-
-def address_of(server: http.server.ThreadingHTTPServer) -> str:
-    """Return the address of a server, without a slash at the end."""
-    return f"http://127.0.0.1:{server.server_port}"
+from benchmarks.site import QuietHandler, address_of, serving
 
 
 @dataclass
@@ -70,7 +49,7 @@ def hosting(folder: Path) -> Iterator[Host]:
     host = Host(folder)
 
     class Handler(QuietHandler):
-        def do_GET(self) -> None:
+        def do_GET(self) -> None:  # noqa: N802  http.server calls it so
             path = urlsplit(self.path).path
             host.asked.append(path)
             if path in host.answers:
