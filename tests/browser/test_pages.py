@@ -176,6 +176,41 @@ def test_landing_page_shows_the_widget_without_scrolling(new_page, site: str):
         assert table["y"] + table["height"] <= height, f"the picture ends below the fold of {width} x {height}"
 
 
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_section_opens_with_a_picture_that_moves_once_and_leads_to_its_widget(new_page, site: str, name: str):
+    page = open_page(new_page(viewport={"width": 360, "height": 740}), f"{site}/{name}.html")
+    preview = page.locator("a.pd-preview")
+    box = preview.bounding_box()
+    assert box["y"] + box["height"] <= 740
+    moving = preview.evaluate("""(link) => {
+      const again = link.cloneNode(true); // what is over is no longer told
+      link.replaceWith(again);
+      const moves = again.getAnimations({ subtree: true });
+      const end = Math.max(...moves.map((move) => move.effect.getComputedTiming().endTime));
+      moves.forEach((move) => move.finish());
+      const stays = [...again.querySelectorAll("path:not(.pd-passing)")];
+      return [moves.length, end, stays.every((path) => getComputedStyle(path).opacity === "1")];
+    }""")
+    assert moving[0] == preview.locator("path").count()
+    assert 1000 <= moving[1] <= 5000  # milliseconds; what moves longer needs a way to stop it (WCAG 2.2.2)
+    assert moving[2]
+    preview.click()
+    section = page.locator(preview.get_attribute("href"))
+    expect(section).to_be_in_viewport()
+    first = page.locator("[data-widget]").first
+    assert section.evaluate("(section, widget) => section.contains(widget)", first.element_handle())
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_preview_is_still_for_those_who_want_it_and_not_on_paper(new_page, site: str, name: str):
+    page = open_page(new_page(reduced_motion="reduce"), f"{site}/{name}.html")
+    preview = page.locator("a.pd-preview")
+    assert preview.evaluate("(link) => link.getAnimations({ subtree: true }).length") == 0
+    expect(preview).to_be_visible()
+    page.emulate_media(media="print")
+    expect(preview).to_be_hidden()
+
+
 def test_landing_page_does_not_move_while_it_is_mounted(new_page, site: str):
     pages = [new_page(viewport={"width": 1280, "height": 800}, java_script_enabled=on) for on in (False, True)]
     boxes = [open_page(page, f"{site}/{LANDING}.html").locator(f"{GRID} table").first.bounding_box() for page in pages]

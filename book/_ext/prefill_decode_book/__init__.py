@@ -6,6 +6,7 @@ One module a concern:
 ``icons``       of the theme's icons, those that the pages show
 ``access``      what the theme says wrongly to readers who listen, put right
 ``widgets``     widgets/*.js and *.css as one script and one style sheet
+``previews``    a moving picture at the top of a section, which leads to its first widget
 ``excerpts``    a widget of an executed notebook, shown on a page that is not run
 ``model``       the weights, copied into the site for readers who run a phrase of their own
 ``figures``     SVG outputs inlined, in the colours of the reader's theme
@@ -35,6 +36,7 @@ from . import (
     model,
     needs,
     pages,
+    previews,
     progress,
     remedies,
     repository,
@@ -46,7 +48,7 @@ from . import (
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register every part with Sphinx."""
     parts = (
-        *(pages, access, terms, describe, machines, widgets, model, excerpts, figures, icons),
+        *(pages, access, terms, previews, describe, machines, widgets, model, excerpts, figures, icons),
         *(repository, needs, kernel, progress, remedies),
     )
     for part in parts:

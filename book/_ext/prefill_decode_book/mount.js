@@ -49,6 +49,7 @@
   async function mount(root) {
     const name = root.dataset.widget;
     const picture = root.cloneNode(true);
+    taken.add(root).add(picture);
     try {
       const state = JSON.parse(root.querySelector('script[type="application/json"]').textContent);
       await widgets[name].render({ model: modelFrom(state), el: root, page: { widgets, modelFrom, twin } });
@@ -58,5 +59,29 @@
     }
   }
 
-  for (const root of document.querySelectorAll("[data-widget]")) mount(root);
+  const taken = new WeakSet();
+
+  // A root is complete once the browser has read anything after it.
+  function isRead(root) {
+    if (document.readyState !== "loading") return true;
+    for (let node = root; node; node = node.parentNode) if (node.nextSibling) return true;
+    return false;
+  }
+
+  function mountRead() {
+    for (const root of document.querySelectorAll("[data-widget]")) if (!taken.has(root) && isRead(root)) mount(root);
+  }
+
+  // A long page is still being read when its first widget is there; that one does not wait for the end.
+  const reading = new MutationObserver(mountRead);
+  function finish() {
+    if (document.readyState === "loading") return;
+    reading.disconnect();
+    document.removeEventListener("readystatechange", finish);
+    mountRead();
+  }
+  reading.observe(document, { childList: true, subtree: true });
+  document.addEventListener("readystatechange", finish);
+  mountRead();
+  finish();
 })();

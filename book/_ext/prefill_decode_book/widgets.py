@@ -105,7 +105,7 @@ def load_on_page(app: Sphinx, pagename: str, template: str, context: dict[str, A
     if has_widget(doctree):
         context["body"] = for_page(context["body"])
         app.add_css_file("widgets.css")
-        app.add_js_file("widgets.js", loading_method="defer", priority=400)  # before mathematics, which takes a second
+        app.add_js_file("widgets.js", loading_method="async", fetchpriority="high")  # runs while the page is being read
 
 
 def setup(app: Sphinx) -> None:
