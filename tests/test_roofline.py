@@ -98,7 +98,7 @@ def test_memory_and_what_does_not_fit():
     largest = largest_batch(LLAMA, entries=8192 + 127, dtype="float16", memory=80e9)
     fits, unfit = (root_of(roofline(prompt_len=8192, batch=batch)) for batch in (largest, largest + 1))
     assert (text_of(fits, "largest"), text_of(fits, "unfit")) == (f"{largest} such requests", "")
-    assert text_of(fits, "memory-weights") == "16.1 GB (15.0 GiB)"
+    assert text_of(fits, "memory-weights") == "16.1 GB"
     assert text_of(unfit, "memory-all") == "80.4 GB of 80.0 GB: does not fit"
     assert text_of(unfit, "unfit").startswith(
         "Does not fit: weights 16.1 GB + cache 64.3 GB = 80.4 GB, the device has 80.0"
@@ -119,6 +119,38 @@ def test_constants_may_differ_by_device():
     )
 
 
+def rows_of(root: Tag, table: str) -> dict[str, str]:
+    rows = root.select(f"table.{table} tbody tr")
+    return {row.th.contents[0].get_text(): row.td.get_text() for row in rows}
+
+
+def test_the_device_tells_what_the_bound_is_computed_from():
+    assert rows_of(root_of(roofline(classes="compiled engine on GPU with HBM")), "pd-device") == {
+        "peak, dense": "989 TFLOP/s in 16 bits",
+        "bandwidth": "3.35 TB/s",
+        "memory": "80.0 GB",
+        "constants": "compiled engine on GPU with HBM",
+    }
+
+
+def test_the_peak_told_is_the_one_that_the_dtype_computes_at():
+    peaks = [text_of(root_of(roofline(device="A100", dtype=dtype)), "peak") for dtype in ("int4", "float32")]
+    assert peaks == ["312 TFLOP/s in 16 bits", "19.5 TFLOP/s in 32 bits"]
+
+
+def test_the_class_of_the_constants_may_differ_by_device_and_have_no_name():
+    classes = dict.fromkeys(DEVICES, "an engine on <b>a</b> GPU") | {"A100": None}
+    told = [text_of(root_of(roofline(classes=classes, device=name)), "class") for name in ("H100 SXM", "A100")]
+    assert told == ["an engine on <b>a</b> GPU", "as given, of no class"]
+    assert text_of(root_of(roofline()), "class") == "as given, of no class"
+
+
+def test_that_the_new_tokens_are_fixed_is_said_beside_the_controls():
+    assert root_of(roofline()).select_one(".pd-controls .pd-note").get_text() == "New tokens: 128 a request, fixed."
+    told = root_of(roofline(new_tokens=2000)).select_one(".pd-controls .pd-note").get_text()
+    assert told == "New tokens: 2,000 a request, fixed."
+
+
 def test_the_error_of_the_expected_times_is_told():
     assert "on measurements: median error 14 %, n = 41." in text_of(
         root_of(roofline(judged="median error 14 %, n = 41")), "reached"
@@ -136,9 +168,7 @@ def test_the_error_may_differ_by_device_and_be_unknown():
 
 def test_two_sizes_of_weights_have_two_names():
     root = root_of(roofline())
-    assert root.select_one(".pd-memory tbody tr").get_text(" ") == (
-        "weights stored, input embedding included 16.1 GB (15.0 GiB)"
-    )
+    assert root.select_one(".pd-memory tbody tr").get_text(" ") == "weights stored, input embedding included 16.1 GB"
     read = root.select_one('.pd-passes tr[data-row="weights"]')
     assert read.get_text(" ") == "weights read without the looked-up embedding 15.0 GB 15.0 GB"
     assert text_of(root_of(roofline(model="SmolLM2-135M")), "weights-read") == "all that are stored"
@@ -204,7 +234,12 @@ def test_controls_wait_for_a_script():
 
 def test_tables_and_picture_are_real_and_named():
     root = root_of(roofline())
-    assert [caption.get_text() for caption in root.select("table > caption")] == ["Memory", "One pass", "The request"]
+    assert [caption.get_text() for caption in root.select("table > caption")] == [
+        "Memory",
+        "The device",
+        "One pass",
+        "The request",
+    ]
     assert root.select("th:not([scope])") == []
     svg = root.select_one('svg[role="img"][aria-label]')
     assert svg.select_one("title").get_text() == svg["aria-label"]
@@ -258,6 +293,7 @@ def test_device_and_dtype_may_change_together():
             "device 'M2' has no peak: a roof needs",
         ),
         ({"judged": {"A100": "4 %"}}, "judged says nothing of device 'H100 SXM': give a text, or None"),
+        ({"classes": {"A100": "x"}}, "classes says nothing of device 'H100 SXM': give a text, or None"),
         ({"constants": {"A100": CONSTANTS}}, "no constants for device 'H100 SXM'"),
         ({"shapes": {"V2": Shape(8, 1, 1, 1, 8, 8, 8, latent_kv=4)}}, "model 'V2': the FLOPs of a latent cache"),
     ],

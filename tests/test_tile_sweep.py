@@ -161,7 +161,7 @@ def test_sentences_say_what_happens_with_its_numbers(widget):
     assert len(sentences) == told["steps"] + 1 == 16
     assert sentences[0].startswith("Nothing is read yet: 10 queries and 10 keys lie in slow memory.")
     assert sentences[1] == (
-        "Step 1 of 15: queries 1–2 meet keys 1–2. The first keys of rows 1–2: nothing to correct. Rows 1–2 are final."
+        "Step 1 of 15: queries 0–1 meet keys 0–1. The first keys of rows 0–1: nothing to correct. Rows 0–1 are final."
         f" {told['reads'][1]} reads, {told['writes'][1]} writes so far; standard attention makes 520."
     )
     assert "1 tile of later keys is skipped." in sentences[6]
@@ -172,7 +172,7 @@ def test_sentences_say_what_happens_with_its_numbers(widget):
         pattern = r"Row (\d+): maximum (\S+) → (\S+), so what it knew is scaled by (less than )?([\d.]+)[.;]"
         scaled = re.search(pattern, sentences[step])
         if scaled:
-            i = int(scaled[1]) - 1
+            i = int(scaled[1])
             assert scaled.group(2, 3) == (known[i][key_tile - 1][0], known[i][key_tile][0])
             assert scaled[5] == factors[i] == min(factors.values())
         elif key_tile:
@@ -188,7 +188,7 @@ def test_sentences_name_every_row_that_is_scaled():
     for (row, column), sentence in zip(told["tiles"][1:], told["sentences"][1:], strict=True):
         rows = range(3 * row, 3 * row + 3)
         grown = [
-            i + 1
+            i
             for i in rows
             if column and scores[i, 3 * column : min(3 * column + 3, i + 1)].max() > scores[i, : 3 * column].max()
         ]
@@ -223,7 +223,7 @@ def test_questions_lead_to_what_they_ask_for(widget):
     row, old, new, factor = re.search(pattern, larger["answer"]).groups()
     told, known = told_of(widget, 24, "keys"), memory_of(widget.data, 24)["known"]
     row_tile, before = told["tiles"][larger["set"]["step"]]
-    i = int(row) - 1
+    i = int(row)
     assert i // 2 == row_tile
     assert (old, new, factor) == (known[i][before - 1][0], known[i][before][0], known[i][before][3].lstrip("<"))
     assert factor == min(each[3].lstrip("<") for row in known for each in row[1:])
@@ -258,6 +258,13 @@ def test_numbers_in_words(call, text):
 
 
 # --- the picture
+
+
+def test_rows_and_keys_count_from_0_as_everywhere(widget):
+    soup, numbers = soup_of(widget), [str(i) for i in range(N)]
+    grid = ".pd-grid thead th > span", ".pd-grid tbody th > span"
+    assert [[head.get_text() for head in soup.select(heads)] for heads in grid] == [numbers] * 2
+    assert [head.get_text() for head in soup.select(".pd-rows tbody th")] == numbers
 
 
 @pytest.mark.parametrize(("fast", "order"), CHOICES)
@@ -303,7 +310,7 @@ def test_bars_have_one_scale(widget):
 
 def test_phases_of_standard_attention_name_all_that_they_read_and_write(widget):
     line = soup_of(widget).select(".pd-line")[1].get_text()
-    phases = "160 (read Q, K, write S) + 200 (read S, write P) + 160 (read P, V, write O)"
+    phases = "160 (read Q, K, write A) + 200 (read A, write W) + 160 (read W, V, write O)"
     assert line == f"standard: 520 = {phases}"
 
 

@@ -15,11 +15,12 @@ from prefill_decode.widgets.roofline_texts import attributes, places, texts
 
 ROOT = '[data-widget="roofline"]'
 JUDGED = {name: f"median error {i} %" if i else None for i, name in enumerate(DEVICES)}
+CLASSES = {name: f"class {i}" if i else None for i, name in enumerate(DEVICES)}
 LENGTHS, BATCHES = (1, 5, 317, 2048, 8191, 131_072), (1, 7, 300, 4096)
 
 
 def roofline(**options) -> Roofline:
-    given = {"shapes": SHAPES, "devices": DEVICES, "constants": EACH, "judged": JUDGED}
+    given = {"shapes": SHAPES, "devices": DEVICES, "constants": EACH, "judged": JUDGED, "classes": CLASSES}
     return Roofline(**{**given, **options})
 
 

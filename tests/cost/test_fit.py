@@ -7,7 +7,14 @@ from dataclasses import replace
 import pytest
 
 from prefill_decode.cost import Constants, fit
-from prefill_decode.cost.classes import FITTED, class_of, constants_of, fitted
+from prefill_decode.cost.classes import (
+    FITTED,
+    class_constants,
+    class_of,
+    class_with_constants,
+    constants_of,
+    fitted,
+)
 from prefill_decode.cost.predictions import predict_measurement, value_of
 from prefill_decode.cost.published import MEASURED, halves, published
 from prefill_decode.cost.search import Times, search
@@ -19,6 +26,7 @@ def test_duplicates_are_merged_and_rows_sorted():
     keys = [(row.told.source, row.label, row.told.phase, row.told.unit) for row in ROWS]
     assert len(keys) == len(set(keys)) < len(MEASURED.read_text("utf-8").splitlines()) - 1
     assert [row.told.source for row in ROWS] == sorted(row.told.source for row in ROWS)
+    assert sum(row.times for row in ROWS) == len(MEASURED.read_text("utf-8").splitlines()) - 1
 
 
 def test_every_source_is_split_in_halves():
@@ -71,6 +79,28 @@ def test_errors_are_told_by_source_with_their_worst_row():
         assert source.median <= source.largest == abs(source.worst.error)
 
 
+def test_phases_account_for_every_judged_row():
+    _, to_judge = halves(ROWS)
+    told = fit.errors(to_judge, fit.by_phase)
+    assert list(told) == [
+        "one device, decode",
+        "one device, prefill",
+        "one device, whole request",
+        "several devices",
+    ]
+    assert sum(phase.n for phase in told.values()) == len(to_judge)
+    for name, phase in told.items():
+        count, asked = phase.worst.told.machine.count, phase.worst.told.phase
+        assert (count > 1) == (name == "several devices")
+        assert count > 1 or name.endswith({"decode": "decode", "prefill": "prefill"}.get(asked, "whole request"))
+
+
+def test_what_is_told_of_sources_left_out_is_of_all_rows():
+    left_out = fitted()["unseen"]
+    assert set(left_out["phases"]) == {fit.by_phase(row) for row in ROWS}
+    assert {sum(told["n"] for told in left_out[by].values()) for by in ("sources", "classes", "phases")} == {len(ROWS)}
+
+
 def test_a_source_left_out_is_predicted_from_the_others():
     torchao = [row for row in ROWS if row.told.source.startswith("torchao")]
     others = [row for row in ROWS if row.told.source.startswith("FasterTransformer")]
@@ -101,6 +131,21 @@ def test_a_class_without_rows_takes_the_nearest_one():
         Constants(**told) for name, told in fitted()["classes"].items() if name.startswith("llama.cpp")
     ]
     assert constants_of("nobody", "an engine on nothing") == Constants(**fitted()["all"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("compiled engine on GPU with GDDR", "compiled engine on GPU with GDDR"),
+        ("compiled engine on TPU", "compiled engine on GPU with HBM"),
+        ("steam on CPU", "llama.cpp on CPU"),
+        ("steam on nothing", "all rows"),
+    ],
+)
+def test_the_class_that_lends_its_constants_has_a_name(asked, found):
+    assert class_with_constants(asked) == found
+    told = fitted()["classes"].get(found, fitted()["all"])
+    assert class_constants(asked) == Constants(**told)
 
 
 def test_the_file_of_constants_is_complete():

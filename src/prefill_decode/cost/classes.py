@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
@@ -29,6 +29,7 @@ KINDS = {
     "GPU with GDDR": r"rtx|gtx|radeon|\brx|geforce|titan|\barc|quadro|\bt4|\bl4|\ba(?:2|10|16|30|40)g?\b|\ba\d000",
 }
 HBM = "GPU with HBM"
+ALL_ROWS = "all rows"
 
 
 def engine_of(source: str, dtype_word: str) -> str:
@@ -61,17 +62,21 @@ def constants_of(source: str, device_class: str) -> Constants:
 def class_constants(device_class: str) -> Constants:
     """Return the constants of a class, or of the nearest one that has any."""
     told = fitted()
-    classes = {name: Constants(**constants) for name, constants in told["classes"].items()}
-    return nearest(device_class, classes, Constants(**told["all"]))
+    return Constants(**told["classes"].get(class_with_constants(device_class), told["all"]))
 
 
-def nearest(device_class: str, classes: Mapping[str, Constants], otherwise: Constants) -> Constants:
-    """Return the constants of the class, else of its engine, else of its kind of device, else of all rows."""
+def class_with_constants(device_class: str) -> str:
+    """Return the class whose constants apply to a class: itself, or the nearest one that has any, or "all rows"."""
+    return nearest(device_class, fitted()["classes"])
+
+
+def nearest(device_class: str, classes: Collection[str]) -> str:
+    """Return the class itself if it is there, else one of its engine, else of its kind of device, else "all rows"."""
     engine, _, kind = device_class.partition(" on ")
     by_engine = [name for name in classes if name.startswith(f"{engine} on ")]
     by_kind = [name for name in classes if name.endswith(f" on {kind}")]
     names = [device_class, f"{engine} on {HBM}", *by_engine, *by_kind]
-    return next((classes[name] for name in names if name in classes), otherwise)
+    return next((name for name in names if name in classes), ALL_ROWS)
 
 
 @cache

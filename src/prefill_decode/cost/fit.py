@@ -26,6 +26,13 @@ def by_class(row: Row) -> str:
     return row.told.device_class
 
 
+def by_phase(row: Row) -> str:
+    """Return what a row measures, and on how many devices: a key to group by."""
+    if row.told.machine.count > 1:
+        return "several devices"
+    return f"one device, {row.told.phase if row.told.phase in ('prefill', 'decode') else 'whole request'}"
+
+
 def fit(rows: Sequence[Row]) -> dict:
     """Return the constants of all rows, of each class, and of each source in each class."""
     everything, classes = fit_classes(rows)
@@ -67,7 +74,7 @@ def unseen(rows: Sequence[Row]) -> list[tuple[Row, float]]:
         everything, classes = fit_classes([row for row in rows if by_source(row) != source])
         for row in rows:
             if by_source(row) == source:
-                constants = nearest(by_class(row), classes, everything)
+                constants = classes.get(nearest(by_class(row), classes), everything)
                 found.append((row, predict_measurement(row.told, constants).value / row.value - 1))
     return found
 
@@ -100,7 +107,7 @@ def main() -> None:
     found = fit(to_fit)
     found["unseen"] = {
         name: {group: _told(told) for group, told in summarise(left_out, by).items()}
-        for name, by in (("sources", by_source), ("classes", by_class))
+        for name, by in (("sources", by_source), ("classes", by_class), ("phases", by_phase))
     }
     FITTED.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
     fitted.cache_clear()

@@ -22,6 +22,7 @@ class Row:
     told: Measurement
     value: float
     label: str
+    times: int
 
     @property
     def seconds(self) -> float:
@@ -47,7 +48,7 @@ def published(path: Path = MEASURED) -> list[Row]:
     for key, same in groupby(rows, key=_key):
         same = list(same)
         value = mean(float(row["measured_value"]) for row in same)
-        merged.append(Row(read_row(same[0]), value, " ".join(key[1:2] + key[4:5] + key[7:12])))
+        merged.append(Row(read_row(same[0]), value, " ".join(key[1:2] + key[4:5] + key[7:12]), len(same)))
     return merged
 
 

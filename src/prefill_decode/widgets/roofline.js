@@ -145,6 +145,7 @@ export function textsOf(data, choice, reading) {
   const each = choice.batch > 1 ? " each" : "";
   return {
     caption: `${choice.model} on ${choice.device} · ${label} · ${promptsOf(choice)}, ${formatCount(data.newTokens)} new tokens${each}`,
+    ...deviceTexts(data, choice),
     ...passTexts("prefill", reading.prefill, choice.batch * choice.prompt_len),
     ...passTexts("decode", reading.decode, choice.batch),
     ...ridgeTexts(reading),
@@ -153,6 +154,17 @@ export function textsOf(data, choice, reading) {
     "weights-read": model.read === model.stored ? "all that are stored" : "without the looked-up embedding",
     reached: reachedText(data, choice),
     sentence: sentenceOf(choice, reading),
+  };
+}
+
+function deviceTexts(data, choice) {
+  const device = data.devices[choice.device];
+  const { rate } = data.dtypes[choice.dtype];
+  return {
+    peak: `${short(device.rates[rate], "FLOP/s")} in ${data.dtypes[rate].label}`,
+    bandwidth: short(device.bandwidth, "B/s"),
+    memory: short(device.memory, "B"),
+    class: device.class,
   };
 }
 
@@ -191,7 +203,7 @@ function memoryTexts(reading) {
   const [used, has] = [short(weights + cache, "B"), short(reading.memory, "B")];
   const such = plural(largest, "such request");
   return {
-    "memory-weights": memory(weights), "memory-cache": memory(cache), "memory-all": `${used} of ${has}: ${reading.fits ? "fits" : "does not fit"}`, largest: largest ? such : "not even one such request",
+    "memory-weights": short(weights, "B"), "memory-cache": memory(cache), "memory-all": `${used} of ${has}: ${reading.fits ? "fits" : "does not fit"}`, largest: largest ? such : "not even one such request",
     unfit: reading.fits ? "" :
       `Does not fit: weights ${short(weights, "B")} + cache ${short(cache, "B")} = ${used}, the device has ${has}.` +
       ` ${largest ? `At most ${such} fit` : "Not even one such request fits"}; the times are those of a larger memory.`,

@@ -14,7 +14,7 @@ from prefill_decode.widgets.roofline_data import (
     LARGEST_BATCH,
     LONGEST_PROMPT,
     Devices,
-    Judged,
+    Told,
     roofline_data,
 )
 from prefill_decode.widgets.roofline_html import picture
@@ -47,6 +47,9 @@ class Roofline(anywidget.AnyWidget):
     judged : str or mapping of str to str, optional
         How far the expected times were off where they were measured, such as "median error 14 %, n = 41"; one text for
         all devices or one for each, None for a device where nothing like it was measured.
+    classes : str or mapping of str to str, optional
+        What the constants are those of, such as "compiled engine on GPU with HBM"; one text for all devices or one for
+        each, None for a device whose constants are of no class.
 
     Raises
     ------
@@ -81,10 +84,11 @@ class Roofline(anywidget.AnyWidget):
         prompt_len: int = 2048,
         batch: int = 1,
         new_tokens: int = 128,
-        judged: Judged = None,
+        judged: Told = None,
+        classes: Told = None,
     ) -> None:
         self._shapes, self._devices, self._constants = dict(shapes), dict(devices), constants
-        data = roofline_data(shapes, devices, constants, new_tokens=new_tokens, judged=judged)
+        data = roofline_data(shapes, devices, constants, new_tokens=new_tokens, judged=judged, classes=classes)
         choice = Choice(model or next(iter(shapes)), device or next(iter(devices)), dtype, prompt_len, batch)
         _check(choice, data)
         markup = for_page(self._picture(data, choice, with_data=False))

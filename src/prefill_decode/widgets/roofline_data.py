@@ -10,7 +10,7 @@ LONGEST_PROMPT, LARGEST_BATCH = 131_072, 4096
 HEADROOM = 0.9  # decades above the highest roof, for a label
 
 Devices = Mapping[str, Mapping[str, object]]
-Judged = str | Mapping[str, str | None] | None
+Told = str | Mapping[str, str | None] | None  # of all devices, or of each
 
 
 def roofline_data(
@@ -19,7 +19,8 @@ def roofline_data(
     constants: Constants | Mapping[str, Constants],
     *,
     new_tokens: int,
-    judged: Judged,
+    judged: Told,
+    classes: Told,
 ) -> dict:
     """Return plain JSON values; every number that JavaScript computes with is one of them.
 
@@ -34,7 +35,7 @@ def roofline_data(
         raise ValueError(f"new_tokens = {new_tokens}: expected at least 2, or nothing is decoded")
     data = {
         "models": {name: _coefficients(name, shape) for name, shape in shapes.items()},
-        "devices": {name: _device(name, device, constants, judged) for name, device in devices.items()},
+        "devices": {name: _device(name, device, constants, judged, classes) for name, device in devices.items()},
         "dtypes": {
             name: {
                 "label": label,
@@ -66,7 +67,11 @@ def _coefficients(name: str, shape: Shape) -> dict:
 
 
 def _device(
-    name: str, device: Mapping[str, object], constants: Constants | Mapping[str, Constants], judged: Judged
+    name: str,
+    device: Mapping[str, object],
+    constants: Constants | Mapping[str, Constants],
+    judged: Told,
+    classes: Told,
 ) -> dict:
     missing = [key for key in ("peak", "bandwidth", "memory") if not device.get(key)]
     if missing:
@@ -84,18 +89,24 @@ def _device(
         "overhead": reached.overhead,
         "prefillOverhead": reached.prefill_overhead,
         "judged": _judged(name, judged),
+        "class": _told("classes", name, classes) or "as given, of no class",
     }
 
 
-def _judged(name: str, judged: Judged) -> str:
+def _told(what: str, name: str, texts: Told) -> str | None:
+    """Return what the texts of an argument say of a device."""
+    if texts is None or isinstance(texts, str):
+        return texts
+    if name not in texts:
+        raise ValueError(f"{what} says nothing of device {name!r}: give a text, or None where there is none")
+    return texts[name]
+
+
+def _judged(name: str, judged: Told) -> str:
     """Return how far the expected times of a device were off, in words."""
     if judged is None:
         return "not judged on measurements"
-    if not isinstance(judged, str) and name not in judged:
-        raise ValueError(
-            f"judged says nothing of device {name!r}: give a text, or None if nothing like it was measured"
-        )
-    told = judged if isinstance(judged, str) else judged[name]
+    told = _told("judged", name, judged)
     return "nothing like it was measured: constants borrowed" if told is None else f"on measurements: {told}"
 
 

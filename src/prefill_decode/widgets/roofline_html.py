@@ -17,7 +17,7 @@ from prefill_decode.widgets.elements import (
     text,
 )
 from prefill_decode.widgets.page_only import page_only
-from prefill_decode.widgets.quantities import percent
+from prefill_decode.widgets.quantities import count, percent
 from prefill_decode.widgets.roofline_data import LARGEST_BATCH, LONGEST_PROMPT
 from prefill_decode.widgets.roofline_texts import PLOT_HEIGHT
 
@@ -41,6 +41,12 @@ REQUEST_ROWS = (
     ("output, all", "rate-all"),
     ("prefill crosses at", "prompt-at-ridge"),
     ("decode crosses at", "batch-at-ridge"),
+)
+DEVICE_ROWS = (
+    ("peak, dense", "peak"),
+    ("bandwidth", "bandwidth"),
+    ("memory", "memory"),
+    ("constants<small>behind “about”</small>", "class"),
 )
 MEMORY_ROWS = (
     ("weights<small>stored, input embedding included</small>", "memory-weights"),
@@ -72,7 +78,8 @@ def picture(traits: dict, attributes: dict[str, str], texts: dict[str, str], pla
     with_data : bool
         Whether the traits are in the markup: a page has no other model, a notebook has.
     """
-    side = f"{_passes(texts)}{_request(texts)}{text('p', 'reached', texts, 'pd-note')}"
+    device = _rows("pd-device", "The device", "", DEVICE_ROWS, texts, columns=1)
+    side = f"{device}{_passes(texts)}{_request(texts)}{text('p', 'reached', texts, 'pd-note')}"
     body = (
         f'{text("p", "caption", texts, "pd-caption")}<div class="pd-main">'
         f'<div class="pd-plot">{_svg(traits["data"]["axes"], texts, places)}</div>'
@@ -182,7 +189,9 @@ def _controls(traits: dict) -> str:
         + select("Dtype", "dtype", dtypes, traits["dtype"])
     )
     lengths = _number("Prompt length", "prompt_len", LONGEST_PROMPT, traits)
-    return f'<div class="pd-selects">{selects}</div>{lengths}{_number("Batch", "batch", LARGEST_BATCH, traits)}'
+    fixed = f'<p class="pd-note">New tokens: {count(data["newTokens"])} a request, fixed.</p>'
+    batch = _number("Batch", "batch", LARGEST_BATCH, traits)
+    return f'<div class="pd-selects">{selects}</div>{lengths}{batch}{fixed}'
 
 
 def _number(title: str, name: str, largest: int, traits: dict) -> str:

@@ -35,6 +35,7 @@ def texts(data: dict, choice: Choice, reading: Reading) -> dict[str, str]:
     """Return what stands in every element that has a `data-text`."""
     return {
         "caption": _caption(data, choice),
+        **_device_texts(data, choice),
         **_pass_texts("prefill", reading.prefill, choice.batch * choice.prompt_len),
         **_pass_texts("decode", reading.decode, choice.batch),
         **_ridge_texts(reading),
@@ -55,6 +56,16 @@ def _caption(data: dict, choice: Choice) -> str:
     label, each = data["dtypes"][choice.dtype]["label"], " each" * (choice.batch > 1)
     new = f"{count(data['newTokens'])} new tokens{each}"
     return f"{choice.model} on {choice.device} · {label} · {prompts(choice)}, {new}"
+
+
+def _device_texts(data: dict, choice: Choice) -> dict[str, str]:
+    device, rate = data["devices"][choice.device], data["dtypes"][choice.dtype]["rate"]
+    return {
+        "peak": f"{short(device['rates'][rate], 'FLOP/s')} in {data['dtypes'][rate]['label']}",
+        "bandwidth": short(device["bandwidth"], "B/s"),
+        "memory": short(device["memory"], "B"),
+        "class": device["class"],
+    }
 
 
 def _pass_texts(phase: str, reading: PassReading, rows: int) -> dict[str, str]:
@@ -118,7 +129,7 @@ def _memory_texts(choice: Choice, reading: Reading) -> dict[str, str]:
         " memory."
     )
     return {
-        "memory-weights": memory(reading.weights),
+        "memory-weights": short(reading.weights, "B"),
         "memory-cache": memory(reading.cache),
         "memory-all": f"{short(used, 'B')} of {short(reading.memory, 'B')}: {verdict}",
         "largest": such if largest else "not even one such request",

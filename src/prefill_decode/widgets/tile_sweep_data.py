@@ -60,7 +60,7 @@ def sweep_data(
             2 * n * d + n * n,
             2 * n * n,
             n * n + 2 * n * d,
-        ],  # read Q, K, write S; read S, write P; read P, V, write O
+        ],  # read Q, K, write A; read A, write W; read W, V, write O
         "longest": longest,
         "memories": chosen,
         "ends": {order: ends(chosen, order) for order in ORDERS},

@@ -13,7 +13,7 @@ NOTE = (
     "✓ is final: all keys of the row were read."
 )
 TILE_RULE = "A tile: ⌈M/4d⌉ keys; as many query rows, but at most d, so that a tile of scores fits, too. Here d = {d}."
-PHASES = ("read Q, K, write S", "read S, write P", "read P, V, write O")
+PHASES = ("read Q, K, write A", "read A, write W", "read W, V, write O")
 
 
 def picture(data: dict, memory: int, order: str, *, with_data: bool) -> str:
@@ -71,9 +71,9 @@ def _state(chosen: dict, told: dict, i: int, j: int) -> str:
 
 def _grid(data: dict, chosen: dict, told: dict) -> str:
     n = data["n"]
-    head = "".join(f'<th scope="col">{_label(data, j)} <span>{j + 1}</span></th>' for j in range(n))
+    head = "".join(f'<th scope="col">{_label(data, j)} <span>{j}</span></th>' for j in range(n))
     rows = "".join(
-        f'<tr><th scope="row"><span>{i + 1}</span> {_label(data, i)}</th>'
+        f'<tr><th scope="row"><span>{i}</span> {_label(data, i)}</th>'
         f"{''.join(_cell(data, chosen, told, i, j) for j in range(n))}</tr>"
         for i in range(n)
     )
@@ -112,7 +112,7 @@ def _row(data: dict, chosen: dict, told: dict, i: int) -> str:
     shown = "" if not in_tile else (factor or "–") if reads else "1.00"
     cells = "".join(f"<td>{value}</td>" for value in (maximum, total, shown, *output, "✓"))
     state = "now" if in_tile and reads else "done"
-    return f'<tr data-turn="{state}" data-final><th scope="row">{i + 1}</th>{cells}</tr>'
+    return f'<tr data-turn="{state}" data-final><th scope="row">{i}</th>{cells}</tr>'
 
 
 def _accesses(data: dict, told: dict, ends: str) -> str:

@@ -57,8 +57,8 @@ def ends(memories: Sequence[dict], order: str) -> str:
 
 
 def span(what: str, positions: slice | range) -> str:
-    """Return positions as a reader counts them, from 1."""
-    first, last = positions.start + 1, positions.stop
+    """Return positions with both ends, counted from 0."""
+    first, last = positions.start, positions.stop - 1
     singular, plural = {"queries": ("query", "queries"), "keys": ("key", "keys"), "rows": ("row", "rows")}[what]
     return f"{singular} {last}" if first == last else f"{plural} {first}–{last}"
 
@@ -93,14 +93,14 @@ def _corrected(step: Step, strongest: Correction, known: Known, scaled: Sequence
         return "No maximum grew: factor 1."
     old, new, factor = _grown(strongest, known.texts)
     others = _others([i for i in scaled if i != strongest.row])
-    return f"Row {strongest.row + 1}: maximum {old} → {new}, so what it knew is scaled by {factor}{others}."
+    return f"Row {strongest.row}: maximum {old} → {new}, so what it knew is scaled by {factor}{others}."
 
 
 def _others(rows: Sequence[int]) -> str:
     """Name the other rows that a step scales."""
     if not rows:
         return ""
-    *before, last = (str(i + 1) for i in rows)
+    *before, last = map(str, rows)
     return f"; rows {', '.join(before)} and {last} are scaled, too" if before else f"; row {last} is scaled, too"
 
 
@@ -189,7 +189,7 @@ def _larger(data: dict, strongest: Sequence[Correction]) -> dict:
     return _question(
         ask,
         memory,
-        f"Row {most.row + 1}: its maximum m grows from {old} to {new}. Its sum ℓ was made with the old one, so ℓ, and"
+        f"Row {most.row}: its maximum m grows from {old} to {new}. Its sum ℓ was made with the old one, so ℓ, and"
         f" with it the weight of its output so far, is scaled by exp(old m − new m), here {factor}, before the new"
         " keys are added. No earlier score is needed again.",
         step=most.step,
