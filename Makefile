@@ -63,7 +63,9 @@ notebooks: $(STAMP)  ## run the notebooks and write their outputs (one of them: 
 lab: $(STAMP)  ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab notebooks
 
-bench: build  ## measure speed and size on this machine, for RESULTS.md and the pages (some of it: PARTS="decode peers")
+bench: $(STAMP)  ## measure speed and size on this machine, for RESULTS.md and the pages (some of it: PARTS="decode peers")
+	@$(BIN)/python -m benchmarks --check $(PARTS)
+	@$(MAKE) --no-print-directory build
 	$(BIN)/python -m benchmarks $(PARTS)
 
 lint: $(STAMP)  ## check style and format

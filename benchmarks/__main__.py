@@ -17,9 +17,13 @@ def main() -> None:
     """Run the parts in order; write after each, so that an interrupted run keeps what it has."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure, and write the record.")
     parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(PARTS)}; all without one")
-    asked = parser.parse_args().parts
+    parser.add_argument("--check", action="store_true", help="only say whether there are such parts")
+    given = parser.parse_args()
+    asked = given.parts
     if unknown := set(asked) - set(PARTS):
         parser.error(f"unknown part {', '.join(sorted(unknown))}: expected some of {', '.join(PARTS)}")
+    if given.check:
+        return
     unmeasured = []
     run = record.conditions(load_average=os.getloadavg()[0])
     for part in PARTS:

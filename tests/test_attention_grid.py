@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from bs4 import BeautifulSoup
 
-from prefill_decode.widgets import AttentionGrid
+from prefill_decode.widgets import AttentionGrid, GridQuestion
 from prefill_decode.widgets.attention_grid_data import shown
 from prefill_decode.widgets.page_only import for_page
 
@@ -193,6 +193,18 @@ def test_controls_are_hidden_until_a_script_runs():
     assert all(control.find_parent(hidden=True) for control in controls)
 
 
+def test_questions_travel_with_indices_and_open_on_the_whole_picture():
+    asked = [GridQuestion("A?", "It is a < b.", head=(1, 2), step=3), GridQuestion("B?", "So.", without_cache=True)]
+    widget = grid(questions=asked, names={(0, 1): "first"})
+    assert phrase_of(widget)["questions"] == [
+        {"ask": "A?", "answer": "It is a < b.", "layer": 1, "head": 2, "step": 3, "withoutCache": False},
+        {"ask": "B?", "answer": "So.", "layer": 0, "head": 1, "step": ROWS, "withoutCache": True},
+    ]
+    buttons = soup_of(widget).select(".pd-questions[hidden] button")
+    assert [(button["data-ask"], button.text) for button in buttons] == [("0", "A?"), ("1", "B?")]
+    assert soup_of(grid()).select(".pd-questions") == []
+
+
 def test_card_of_all_heads_says_what_its_map_will_show():
     weights, _ = arrays()
     card = soup_of(grid(layers=[7, 23], names={(23, 2): "named"})).select_one("[data-card=heads]")
@@ -272,6 +284,8 @@ def altered(value, where=(0, 0, 2, 1)):
         ({"heads": [1, 1, 2]}, "expected 3 different ones"),
         ({"names": {(9, 0): "x"}}, "names has the key"),
         ({"next_tokens": [[]]}, "next_tokens has 1 rows, expected 5"),
+        ({"questions": [GridQuestion("Where?", "", head=(0, 9))]}, "points at head .0, 9.: expected labels"),
+        ({"questions": [GridQuestion("When?", "", step=6)]}, "points at step 6: expected 0 to 5"),
     ],
 )
 def test_bad_input_gets_one_line(options, message):

@@ -123,3 +123,13 @@ def test_unknown_part_is_one_line(monkeypatch, capsys):
         bench.main()
     assert stopped.value.code == 2
     assert capsys.readouterr().err.splitlines()[-1].endswith("expected some of " + ", ".join(bench.PARTS))
+
+
+def test_an_unknown_part_is_refused_before_anything_is_built(monkeypatch, capsys, empty_record):
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "--check", "decod"])
+    with pytest.raises(SystemExit):
+        bench.main()
+    assert "unknown part decod: expected some of loading" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "--check", "decode"])
+    bench.main()
+    assert not record.RESULTS.exists()

@@ -9,9 +9,7 @@ from reference import ROOT
 
 from prefill_decode import figures, smollm2
 
-UNLISTED = set(
-    "README.md CONTRIBUTING.md LICENSE LICENSE-TEXT CITATION.cff Makefile pyproject.toml .gitignore .ci .github".split()
-)
+UNLISTED = set("README.md CONTRIBUTING.md LICENSE LICENSE-TEXT CITATION.cff Makefile pyproject.toml .gitignore".split())
 
 
 def tracked():

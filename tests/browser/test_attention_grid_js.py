@@ -10,7 +10,7 @@ from grid_fixture import CELLS, CURRENT, TOKENS, cells_at, grid_of, page_of, par
 from playwright.sync_api import Browser, Locator, Page, expect
 from widget_page import PHONE, PICTURE, opener
 
-from prefill_decode.widgets import AttentionGrid
+from prefill_decode.widgets import AttentionGrid, GridQuestion
 
 ROOT = '[data-widget="attention-grid"]'
 READY = '<script>document.documentElement.dataset.mode = "light"</script>'
@@ -148,8 +148,9 @@ NORMAL = """root => {
         grid_of(1, 2, [f" t{i}" for i in range(81)], 30),
         grid_of(1, 2, [f" t{i}" for i in range(81)], 70),
         AttentionGrid.of_phrases([grid_of(2, 3, ["a", " b", " c"], 2, label="one"), paris(label="two")]),
+        paris(questions=[GridQuestion("Is a < b?", "It is.")]),
     ],
-    ids=["paris", "T=P", "P=1", "markup", "clipped", "clipped prompt", "phrases"],
+    ids=["paris", "T=P", "P=1", "markup", "clipped", "clipped prompt", "phrases", "questions"],
 )
 def test_mounting_changes_nothing(open_grid, grid):
     still, live = open_grid(grid, mount=False), open_grid(grid)
@@ -253,6 +254,35 @@ def test_one_polite_sentence_a_step(page):
     assert sentences[7].endswith(
         "reads 7 keys, 6 of them from the cache; its logits choose “↵”. 6·7/2 + 7 = 28 pairs so far."
     )
+
+
+def test_a_question_shows_what_it_is_about_and_is_answered_once(open_grid):
+    asked = [
+        GridQuestion("Who copies?", "Head 0 & <layer> 16.", head=(16, 0), step=6),
+        GridQuestion("And without?", "All again.", without_cache=True),
+    ]
+    page = open_grid(paris(questions=asked))
+    root, said = page.locator(ROOT), page.locator("[aria-live=polite]")
+    page.evaluate("""() => {
+      window.said = [];
+      new MutationObserver(() => window.said.push(1))
+        .observe(document.querySelector("[aria-live=polite]"), { childList: true });
+    }""")
+    first, second = (page.get_by_role("button", name=each.ask) for each in asked)
+    first.focus()
+    page.keyboard.press("Enter")
+    assert said.inner_text() == "Head 0 & <layer> 16."
+    assert page.evaluate("window.said.length") == 1
+    assert state_of(root)["step"] == "6"
+    assert page.get_by_label("Layer", exact=True).evaluate("e => e.selectedOptions[0].text") == "16"
+    expect(first).to_have_attribute("aria-pressed", "true")
+    second.click()
+    assert (state_of(root)["step"], state_of(root)["pairs"]) == (str(STEPS), str(without_cache(STEPS)))
+    expect(page.get_by_label("Without a cache", exact=True)).to_be_checked()
+    expect(first).to_have_attribute("aria-pressed", "false")
+    go_to(page, 3)
+    assert said.inner_text().startswith("Prefill, pass 1")
+    expect(second).to_have_attribute("aria-pressed", "false")
 
 
 def test_prompt_rows_before_the_last_choose_nothing(page):

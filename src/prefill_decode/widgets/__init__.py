@@ -1,6 +1,7 @@
 """Widgets: Python computes, JavaScript shows. Each is one triplet `<name>.{py,js,css}`."""
 
 from prefill_decode.widgets.attention_grid import AttentionGrid
+from prefill_decode.widgets.attention_grid_questions import GridQuestion
 from prefill_decode.widgets.cache_compressor import CacheCompressor
 from prefill_decode.widgets.ledger_table import LedgerTable
 from prefill_decode.widgets.mask_gallery import MaskGallery
@@ -14,6 +15,7 @@ from prefill_decode.widgets.your_phrase import YourPhrase
 __all__ = [
     "AttentionGrid",
     "CacheCompressor",
+    "GridQuestion",
     "LedgerTable",
     "MaskGallery",
     "PassTimeline",

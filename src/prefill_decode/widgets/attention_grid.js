@@ -191,7 +191,7 @@ function bodyHtml(phrases, phrase, rows) {
     `<div class="pd-main"><div class="pd-scroll">${tableHtml(phrase, rows)}</div>` +
     `<p class="pd-readout"></p>${noteHtml(phrase)}` +
     `<div class="pd-steps">${stepControlsHtml(phrase)}</div>` +
-    `<p class="pd-sentence" aria-live="polite"></p>` +
+    `<p class="pd-sentence" aria-live="polite"></p>${askedHtml(phrase)}` +
     `<div class="pd-choices">${choicesHtml(phrases, phrase)}</div></div>` +
     `<div class="pd-ledger">${ledgerHtml(phrase)}</div>${headsHtml(phrase)}`
   );
@@ -200,6 +200,11 @@ function bodyHtml(phrases, phrase, rows) {
 function chipsHtml(phrase) {
   return phrase.tokens.map((text, i) =>
     `<span role="listitem" data-origin="${originOf(i, phrase.promptLen)}" data-chip="future">${tokenHtml(text)}</span>`).join(" ");
+}
+
+function askedHtml({ questions = [] }) { // a phrase that is read in the page asks none
+  const buttons = questions.map(({ ask }, i) => `<button type="button" data-ask="${i}">${escapeHtml(ask)}</button>`);
+  return buttons.length > 0 ? `<div class="pd-questions"><span>Try:</span>${buttons.join("")}</div>` : "";
 }
 
 function noteHtml(phrase) {
@@ -635,7 +640,8 @@ class GridView {
     this.range.setAttribute("aria-valuetext", `${step} of ${phrase.steps}`);
     this.checkbox.checked = withoutCache;
     parts.count.textContent = `${step} / ${phrase.steps}`;
-    parts.sentence.innerHTML = sentenceAt(phrase, step, withoutCache);
+    parts.sentence.innerHTML = this.answering ? escapeHtml(this.answering) : sentenceAt(phrase, step, withoutCache);
+    this.markAsked(null);
     this.showNext();
     this.showPasses();
     const most = pairsWithoutCache(phrase.steps, promptLen);
@@ -738,6 +744,7 @@ class GridView {
       phrase: this.model.get("phrase"), step: this.model.get("step"), layer: this.model.get("layer"), head: this.model.get("head"),
     });
     const mode = () => {
+      if (this.saving) return;
       this.withoutCache = Boolean(this.model.get("without_cache"));
       this.showCounts();
     };
@@ -749,11 +756,28 @@ class GridView {
 
   clicked(target) {
     if (!target) return;
-    const { act, named, head } = target.dataset;
+    const { act, ask, named, head } = target.dataset;
     if (act) this.act(act);
+    else if (ask) this.answer(this.phrase.questions[ask], target);
     else if (named) this.userHead(...this.phrase.names[Number(named)].slice(0, 2));
     else if (head) this.userHead(Math.floor(head / this.phrase.heads.length), head % this.phrase.heads.length);
     else this.focusCell(target);
+  }
+
+  /** Show what a question is about, and say the answer in place of the step's sentence. */
+  answer({ answer, layer, head, step, withoutCache }, button) {
+    this.withoutCache = withoutCache;
+    this.answering = answer; // said once, in place of the step's sentence
+    this.showHead(layer, head);
+    this.userStep(step);
+    this.answering = null;
+    this.markAsked(button);
+  }
+
+  markAsked(button) {
+    this.asked?.setAttribute("aria-pressed", "false");
+    this.asked = button;
+    button?.setAttribute("aria-pressed", "true");
   }
 
   /** A finger that just misses the map means the head nearest to it. */

@@ -9,6 +9,7 @@ import traitlets
 
 from prefill_decode.widgets.attention_grid_data import phrase_data
 from prefill_decode.widgets.attention_grid_html import opening, picture
+from prefill_decode.widgets.attention_grid_questions import GridQuestion
 from prefill_decode.widgets.modules import module
 
 HERE = Path(__file__).parent
@@ -39,11 +40,13 @@ class AttentionGrid(anywidget.AnyWidget):
         What the select "Phrase" calls this phrase.
     dtype_name : str, optional
         The element type behind `kv_bytes_per_token`, such as "float32".
+    questions : sequence of GridQuestion, optional
+        Buttons below the triangle; each shows what it asks about, and says the answer.
 
     Raises
     ------
     ValueError
-        For shapes, labels or values that do not fit together.
+        For shapes, labels, values or questions that do not fit together.
 
     Notes
     -----
@@ -75,6 +78,7 @@ class AttentionGrid(anywidget.AnyWidget):
         names: Mapping | None = None,
         label: str | None = None,
         dtype_name: str | None = None,
+        questions: Sequence[GridQuestion] = (),
     ) -> None:
         phrase = phrase_data(
             tokens,
@@ -88,6 +92,7 @@ class AttentionGrid(anywidget.AnyWidget):
             names=names,
             label=label,
             dtype_name=dtype_name,
+            questions=questions,
         )
         super().__init__(data={"phrases": [phrase]}, **opening(phrase))
 

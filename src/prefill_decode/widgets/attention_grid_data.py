@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from prefill_decode.widgets.attention_grid_measures import packed_measures, sinks
+from prefill_decode.widgets.attention_grid_questions import GridQuestion, question_data
 
 MAX_ROWS = 64
 UNKNOWN_SCORE = -32768
@@ -53,6 +54,7 @@ def phrase_data(
     names: Mapping | None = None,
     label: str | None = None,
     dtype_name: str | None = None,
+    questions: Sequence[GridQuestion] = (),
 ) -> dict:
     """Check the arrays of one phrase and pack them; the parameters are those of `AttentionGrid`.
 
@@ -73,7 +75,7 @@ def phrase_data(
     head_labels = _labels("heads", heads, weights.shape[1])
     named = _named(names or {}, layer_labels, head_labels)
     rows = min(weights.shape[2], MAX_ROWS)
-    return {
+    phrase = {
         "label": None if label is None else shown(label),
         "tokens": [shown(token) for token in tokens[: rows + 1]],
         "promptLen": int(prompt_len),
@@ -92,6 +94,7 @@ def phrase_data(
         "kvBytes": None if kv_bytes_per_token is None else int(kv_bytes_per_token),
         "dtype": dtype_name,
     }
+    return {**phrase, "questions": question_data(questions, phrase)}
 
 
 def _checked_weights(weights: np.ndarray, n_tokens: int, prompt_len: int) -> np.ndarray:

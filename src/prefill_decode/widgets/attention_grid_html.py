@@ -19,6 +19,7 @@ from prefill_decode.widgets.attention_grid_panels import (
     step_controls,
     token,
 )
+from prefill_decode.widgets.elements import questions
 from prefill_decode.widgets.page_only import page_only
 
 # The two ignore classes keep MathJax away from tokens such as "$".
@@ -65,10 +66,15 @@ def _body(data: dict, phrase: dict) -> str:
         f'<div class="pd-main"><div class="pd-scroll">{_table(phrase)}</div>'
         f'<p class="pd-readout">{_readout(phrase)}</p>{_note(phrase)}'
         f'<div class="pd-steps" hidden>{page_only(step_controls(phrase))}</div>'
-        f'<p class="pd-sentence" aria-live="polite">{sentence(phrase)}</p>'
+        f'<p class="pd-sentence" aria-live="polite">{sentence(phrase)}</p>{_asked(phrase)}'
         f'<div class="pd-choices" hidden>{page_only(choices(data["phrases"]))}</div></div>'
         f'<div class="pd-ledger">{ledger(phrase)}</div>{heads_card(phrase)}'
     )
+
+
+def _asked(phrase: dict) -> str:
+    asked = {str(i): html.escape(each["ask"]) for i, each in enumerate(phrase["questions"])}
+    return f'<div class="pd-questions" hidden>{page_only(questions(asked))}</div>' if asked else ""
 
 
 def _phase(phrase: dict) -> str:
