@@ -214,7 +214,7 @@ def test_every_control_is_reached_by_tab_and_has_a_name(page, widget):
         page.keyboard.press("Tab")
         names.append(page.evaluate("e => (e = document.activeElement).ariaLabel || e.dataset.q || e.innerText"))
     steps = ["First step", "Previous step", "Play", "Next step", "Last step", "Step"]
-    assert names == [*TITLES.values(), *steps, *(each["ask"] for each in widget.data["questions"]), "0"]
+    assert names == [*TITLES.values(), *(each["ask"] for each in widget.data["questions"]), *steps, "0"]
 
 
 def test_play_runs_all_rows_and_another_control_stops_it(page):
@@ -378,7 +378,7 @@ def test_the_height_is_the_same_at_every_step_cell_and_answer(open_page, widget,
 def test_an_answer_is_on_screen_with_its_button_and_the_controls(open_page, widget, viewport, width):
     page = open_page(widget, viewport=viewport, head=column_of(width))
     box = "e => { const { top, bottom } = e.getBoundingClientRect(); return [top, bottom]; }"
-    names = (".pd-thumbs", ".pd-steps", ".pd-questions", SENTENCE, ".pd-stage")
+    names = (".pd-thumbs", ".pd-questions", ".pd-steps", SENTENCE, ".pd-stage")
     parts = [page.locator(f"{ROOT} {name}").evaluate(box) for name in names]
     assert all(above[1] <= below[0] for above, below in pairwise(parts))
     assert parts[3][1] - parts[1][0] <= viewport["height"]

@@ -15,7 +15,6 @@ from prefill_decode.widgets.tile_sweep_html import edges
 ROOT = '[data-widget="tile-sweep"]'
 ORDERS = ("keys", "queries")
 SENTENCE = f"{ROOT} .pd-sentence"
-CONTROLS = (".pd-steps", ".pd-choices", ".pd-questions")
 
 
 @pytest.fixture(scope="module")
@@ -375,7 +374,8 @@ def test_the_height_is_the_same_at_every_step_and_answer(open_page, options, vie
 def test_an_answer_is_on_screen_with_its_button_and_the_controls(open_page, viewport, width):
     page = open_page(tile_sweep(**BOOK), viewport=viewport, head=column_of(width))
     box = "e => { const { top, bottom } = e.getBoundingClientRect(); return [top, bottom]; }"
-    parts = [page.locator(f"{ROOT} {part}").evaluate(box) for part in (".pd-grid", *CONTROLS, ".pd-sentence")]
+    names = (".pd-grid", ".pd-steps", ".pd-sentence", ".pd-choices", ".pd-questions")
+    parts = [page.locator(f"{ROOT} {name}").evaluate(box) for name in names]
     assert all(above[1] <= below[0] for above, below in pairwise(parts))
     assert parts[-1][1] - parts[1][0] <= viewport["height"]
 

@@ -20,6 +20,7 @@ LOGGER = logging.getLogger(__name__)
 PROPERTY = re.compile(r"--(pd-[\w-]+):\s*(#[0-9a-f]{6})\s*;", re.IGNORECASE)
 COLOUR = re.compile(r"#[0-9a-f]{6}\b", re.IGNORECASE)
 PREAMBLE = re.compile(r"^.*?(?=<svg\b)|<metadata>.*?</metadata>|<style\b.*?</style>|<!--.*?-->", re.DOTALL)
+FONT = re.compile(r"font-family:[^;\"]*")
 IDENTIFIER = re.compile(r'(\bid="|href="#|url\(#)')
 # Matplotlib draws the figure's background first, then that of each set of axes.
 BACKGROUND = re.compile(r'(<g id="patch_1">\s*<path\b[^>]*?fill:\s*)#[0-9a-f]{6}', re.IGNORECASE)
@@ -54,15 +55,18 @@ def read_palette(theme: str) -> dict[str, str]:
 def inline_svg(svg: str, *, alt: str, prefix: str, palette: dict[str, str]) -> str:
     """Return an SVG file's text as an element of a page.
 
-    Its ids begin with `prefix`, its background is transparent, its colours are the theme's.
+    Its ids begin with `prefix`, its background is transparent, its colours and its font are the theme's.
     """
     svg = PREAMBLE.sub("", svg)
     svg = AXES_BACKGROUND.sub(r"\1none", BACKGROUND.sub(r"\1none", svg))
     svg = COLOUR.sub(lambda match: palette.get(match.group().lower(), match.group()), svg)
+    svg = FONT.sub("font-family: var(--pd-font)", svg)
     svg = IDENTIFIER.sub(lambda match: match.group() + prefix, svg)
     # Matplotlib's own <style> would reach every element of the page; these two are what it says.
     opening = f'<svg role="img" aria-label="{html.escape(alt)}" stroke-linejoin="round" stroke-linecap="butt"'
-    return f'<div class="pd-figure">{svg.replace("<svg", opening, 1).strip()}</div>'
+    # a narrow screen scrolls it sideways, and the keyboard must reach what scrolls
+    frame = '<div class="pd-figure" tabindex="0" role="group" aria-label="Figure">'
+    return f"{frame}{svg.replace('<svg', opening, 1).strip()}</div>"
 
 
 class InlineFigures(SphinxPostTransform):

@@ -36,9 +36,8 @@ def picture(cases: Mapping[str, MaskCase], data: dict, chosen: str, *, with_data
     body = (
         '<p class="pd-heading"><b>Who may read whom:</b> a row is a query, a column is a key, all to one scale</p>'
         f'<div class="pd-thumbs">{"".join(_choice(case, chosen) for case in cases.values())}</div>'
-        f'<div class="pd-steps" hidden>{page_only(step_controls({"steps": steps}))}</div>'
-        f'{tried}<p class="pd-sentence"{POLITE}{room(_said(data))}>'
-        f"{html.escape(shown['sentences'][-1], quote=False)}</p>"
+        f'{tried}<div class="pd-steps" hidden>{page_only(step_controls({"steps": steps}))}</div>'
+        f'<p class="pd-sentence"{POLITE}{room(_said(data))}>{html.escape(shown["sentences"][-1], quote=False)}</p>'
         f'<div class="pd-stage">{"".join(_shown(case, chosen) for case in cases.values())}</div>'
         f'<div class="pd-cell-line" hidden>{page_only(reason)}</div>'
     )

@@ -31,9 +31,9 @@ def picture(data: dict, memory: int, order: str, *, with_data: bool) -> str:
         f'<div class="pd-scene"><div class="pd-main">{_grid(data, chosen, told)}{LEGEND}</div>'
         f'<div class="pd-side">{_rows(data, chosen, told)}<p class="pd-note">{NOTE}</p></div>'
         f'<div class="pd-now"><div class="pd-steps" hidden>{page_only(step_controls(told))}</div>'
+        f'<p class="pd-sentence"{POLITE}{room(_sentences(data))}>{told["sentences"][-1]}</p>'
         f'<div class="pd-choices" hidden>{page_only(_choices(data, memory, order))}</div>'
-        f'<div class="pd-questions" hidden>{page_only(_questions(data))}</div>'
-        f'<p class="pd-sentence"{POLITE}{room(_sentences(data))}>{told["sentences"][-1]}</p></div>'
+        f'<div class="pd-questions" hidden>{page_only(_questions(data))}</div></div>'
         f"{_accesses(data, told, data['ends'][order])}</div>"
     )
     return root("tile-sweep", "Attention tile by tile", attributes, traits, body)
