@@ -758,3 +758,12 @@ def test_a_step_leaves_the_map_alone(page):
     }""")
     page.get_by_role("button", name="Previous step", exact=True).click()
     assert page.evaluate("window.changes") == 0
+
+
+@pytest.mark.parametrize("width", [360, 800, 1000, 1280])
+def test_the_sum_of_pairs_is_read_to_its_end_at_every_step(open_grid, width):
+    page = open_grid(paris(), viewport={"width": width, "height": 900})
+    cut = "() => [...document.querySelectorAll('.pd-formula')].map((text) => text.scrollWidth - text.clientWidth)"
+    for step in range(STEPS + 1):
+        go_to(page, step)
+        assert page.evaluate(cut) == [0, 0]
