@@ -9,6 +9,8 @@ One module a concern:
 ``previews``    a moving picture at the top of a section, which leads to its first widget
 ``excerpts``    a widget of an executed notebook, shown on a page that is not run
 ``model``       the weights, copied into the site for readers who run a phrase of their own
+``columns``     widths of the columns of tables
+``formulas``    room for formulas until MathJax has written them
 ``figures``     SVG outputs inlined, in the colours of the reader's theme
 ``terms``       words of the glossary, linked where a page first uses them
 ``describe``    a page's title, description and card, for search engines and those who share it
@@ -27,9 +29,11 @@ from sphinx.application import Sphinx
 
 from . import (
     access,
+    columns,
     describe,
     excerpts,
     figures,
+    formulas,
     icons,
     kernel,
     machines,
@@ -48,7 +52,21 @@ from . import (
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register every part with Sphinx."""
     parts = (
-        *(pages, access, terms, previews, describe, machines, widgets, model, excerpts, figures, icons),
+        *(
+            pages,
+            access,
+            terms,
+            previews,
+            describe,
+            machines,
+            widgets,
+            model,
+            excerpts,
+            columns,
+            figures,
+            formulas,
+            icons,
+        ),
         *(repository, needs, kernel, progress, remedies),
     )
     for part in parts:
