@@ -13,6 +13,7 @@ from grid_fixture import CELLS, CURRENT, cells_at
 from phrase_fixture import PLACE, for_file, small_page, tiny_model
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
 from server import Answer, Host, hosting
+from test_access import EVERYTHING, expect_nothing
 from widget_page import PHONE, load_module
 
 from prefill_decode import smollm2
@@ -21,6 +22,7 @@ from prefill_decode.widgets.your_phrase import MAX_PROMPT
 
 ROOT = '[data-widget="your-phrase"]'
 LANDING = "/book/index.html"
+UNTITLED = {**EVERYTHING, "rules": {**EVERYTHING["rules"], "document-title": {"enabled": False}}}  # the small page
 PARIS = "The capital of France is"
 SLOW = 60_000  # milliseconds until the real model is loaded, or has run; nothing is timed
 
@@ -497,6 +499,20 @@ def test_a_wrong_file_is_named_and_the_right_one_loads_after_it(visit, host, tin
     phrase.load()
     expect(phrase.file).to_be_hidden()
     phrase.run()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_in_what_the_widget_becomes(visit, host, tiny, theme):
+    phrase = visit(color_scheme=theme)
+    host.answers[PLACE] = Answer(altered(tiny))
+    phrase.press("Load the model")
+    phrase.expect_line("error", "The file is altered")
+    expect_nothing(phrase.page, UNTITLED)
+    host.answers[PLACE] = Answer(tiny)
+    phrase.load()
+    expect_nothing(phrase.page, UNTITLED)
+    phrase.run("ab c<|im_end|>", 3)
+    expect_nothing(phrase.page, UNTITLED)
 
 
 def test_a_host_that_is_gone_is_named(visit, host):
