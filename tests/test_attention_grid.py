@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 
 import numpy as np
 import pytest
@@ -203,6 +204,12 @@ def test_questions_travel_with_indices_and_open_on_the_whole_picture():
     buttons = soup_of(widget).select(".pd-questions[hidden] button")
     assert [(button["data-ask"], button.text) for button in buttons] == [("0", "A?"), ("1", "B?")]
     assert soup_of(grid()).select(".pd-questions") == []
+
+
+def test_a_place_is_told_where_two_tokens_are_called_the_same():
+    readouts = [soup_of(grid(tokens=tokens)).select_one(".pd-readout").text for tokens in (list("abcdef"), ["a"] * 6)]
+    assert "query “e”, key “" in readouts[0]
+    assert re.search(r"query “a” \(4\), key “a” \([0-4]\): ", readouts[1])
 
 
 def test_card_of_all_heads_says_what_its_map_will_show():

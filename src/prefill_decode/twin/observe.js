@@ -59,6 +59,7 @@ export class Observation {
       next: [...Array(this.rows - 1).fill([]), this.likely, ...Array(steps - this.rows).fill([])],
       kvBytes: 2 * config.nLayers * config.nKvHeads * config.dHead * 4,
       dtype: "float32",
+      questions: [],
     };
   }
 

@@ -179,9 +179,16 @@ function readoutHtml(phrase, weights, scores, q, k, words) {
   const score = scores ? scores[index] : UNKNOWN_SCORE;
   const known = score === UNKNOWN_SCORE ? "" : `score <b>${formatScore(score, phrase.scores)}</b>, `;
   return (
-    `${words}query “${tokenHtml(phrase.tokens[q])}”, key “${tokenHtml(phrase.tokens[k])}”: ` +
+    `${words}query ${placeHtml(phrase, q)}, key ${placeHtml(phrase, k)}: ` +
     `${known}weight <b>${formatWeight(weights[index])}</b>`
   );
+}
+
+/** A token, with its position where another one is called the same. */
+function placeHtml(phrase, i) {
+  const text = phrase.tokens[i];
+  const isSame = phrase.tokens.slice(0, phrase.known ?? phrase.steps).filter((other) => other === text).length > 1;
+  return `“${tokenHtml(text)}”${isSame ? ` (${i})` : ""}`;
 }
 
 /** The widget's body, with the first `rows` rows of its triangle. */
@@ -202,7 +209,7 @@ function chipsHtml(phrase) {
     `<span role="listitem" data-origin="${originOf(i, phrase.promptLen)}" data-chip="future">${tokenHtml(text)}</span>`).join(" ");
 }
 
-function askedHtml({ questions = [] }) { // a phrase that is read in the page asks none
+function askedHtml({ questions }) {
   const buttons = questions.map(({ ask }, i) => `<button type="button" data-ask="${i}">${escapeHtml(ask)}</button>`);
   return buttons.length > 0 ? `<div class="pd-questions"><span>Try:</span>${buttons.join("")}</div>` : "";
 }

@@ -175,10 +175,14 @@ def _readout(phrase: dict) -> str:
     last = phrase["steps"] - 1
     row = _triangle(phrase)[pairs(last) :]
     k = int(row.argmax())
-    query, key = token(phrase["tokens"][last]), token(phrase["tokens"][k])
-    return (
-        f"Largest in this row: query “{query}”, key “{key}”: {_score(phrase, last, k)}weight <b>{row[k] / 255:.2f}</b>"
-    )
+    return f"Largest in this row: query {_place(phrase, last)}, key {_place(phrase, k)}: {_score(phrase, last, k)}weight <b>{row[k] / 255:.2f}</b>"
+
+
+def _place(phrase: dict, i: int) -> str:
+    """Return a token, with its position where another one is called the same."""
+    text = phrase["tokens"][i]
+    same = phrase["tokens"][: phrase["steps"]].count(text) > 1
+    return f"“{token(text)}”" + (f" ({i})" if same else "")
 
 
 def _score(phrase: dict, q: int, k: int) -> str:
