@@ -175,7 +175,9 @@ def _readout(phrase: dict) -> str:
     last = phrase["steps"] - 1
     row = _triangle(phrase)[pairs(last) :]
     k = int(row.argmax())
-    return f"Largest in this row: query {_place(phrase, last)}, key {_place(phrase, k)}: {_score(phrase, last, k)}weight <b>{row[k] / 255:.2f}</b>"
+    query, key = _place(phrase, last), _place(phrase, k)
+    weight = f"weight <b>{row[k] / 255:.2f}</b>"
+    return f"Largest in this row: query {query}, key {key}: {_score(phrase, last, k)}{weight}"
 
 
 def _place(phrase: dict, i: int) -> str:
