@@ -36,7 +36,7 @@ def test_the_kernel_sets_its_state(notebook, root):
     notebook.run("sweep.memory = 128; sweep.order = 'keys'; sweep.step = 1")
     for name, value in {"memory": "128", "order": "keys", "step": "1"}.items():
         expect(root).to_have_attribute(f"data-{name}", value)
-    expect(root.locator("[aria-live]")).to_contain_text("queries 1–4 meet keys 1–8")
+    expect(root.locator("[aria-live]")).to_contain_text("queries 0–3 meet keys 0–7")
     rows = root.locator(".pd-rows tbody tr")
     expect(rows).to_have_count(8)
     assert rows.locator("td:last-child").all_inner_texts() == ["✓"] * 4 + [""] * 4
