@@ -52,21 +52,8 @@ from . import (
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register every part with Sphinx."""
     parts = (
-        *(
-            pages,
-            access,
-            terms,
-            previews,
-            describe,
-            machines,
-            widgets,
-            model,
-            excerpts,
-            columns,
-            figures,
-            formulas,
-            icons,
-        ),
+        *(pages, access, terms, previews, describe, machines, widgets, model, excerpts),
+        *(columns, figures, formulas, icons),
         *(repository, needs, kernel, progress, remedies),
     )
     for part in parts:

@@ -73,15 +73,16 @@
   }
 
   // A long page is still being read when its first widget is there; that one does not wait for the end.
-  const reading = new MutationObserver(mountRead);
-  function finish() {
-    if (document.readyState === "loading") return;
-    reading.disconnect();
-    document.removeEventListener("readystatechange", finish);
-    mountRead();
+  function mountWhileReading() {
+    const reading = new MutationObserver(mountRead);
+    const finish = () => {
+      reading.disconnect();
+      mountRead();
+    };
+    reading.observe(document, { childList: true, subtree: true });
+    document.addEventListener("readystatechange", finish, { once: true });
   }
-  reading.observe(document, { childList: true, subtree: true });
-  document.addEventListener("readystatechange", finish);
+
   mountRead();
-  finish();
+  if (document.readyState === "loading") mountWhileReading();
 })();

@@ -648,7 +648,7 @@ class GridView {
     this.checkbox.checked = withoutCache;
     parts.count.textContent = `${step} / ${phrase.steps}`;
     parts.sentence.innerHTML = this.answering ? escapeHtml(this.answering) : sentenceAt(phrase, step, withoutCache);
-    this.markAsked(null);
+    markAsked(this, null);
     this.showNext();
     this.showPasses();
     const most = pairsWithoutCache(phrase.steps, promptLen);
@@ -778,13 +778,7 @@ class GridView {
     this.showHead(layer, head);
     this.userStep(step);
     this.answering = null;
-    this.markAsked(button);
-  }
-
-  markAsked(button) {
-    this.asked?.setAttribute("aria-pressed", "false");
-    this.asked = button;
-    button?.setAttribute("aria-pressed", "true");
+    markAsked(this, button);
   }
 
   /** A finger that just misses the map means the head nearest to it. */

@@ -116,13 +116,7 @@ class GalleryView extends SteppedView {
     this.user(() => this.goTo(name, this.data.cases[name].steps));
     this.explain(this.cellAt(q, k));
     this.write(this.sentence, answer);
-    this.markAsked(button);
-  }
-
-  markAsked(button) {
-    this.asked?.setAttribute("aria-pressed", "false");
-    this.asked = button;
-    button?.setAttribute("aria-pressed", "true");
+    markAsked(this, button);
   }
 
   cellAt(q, k) {
@@ -155,7 +149,7 @@ class GalleryView extends SteppedView {
 
   goTo(name, step) {
     this.show(name, step);
-    this.markAsked(null);
+    markAsked(this, null);
   }
 
   delay() {

@@ -31,6 +31,13 @@ export function put(element, name, value) {
   if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);
 }
 
+/** Outline the question that a view was asked last; none, once something else is shown. */
+export function markAsked(view, button) {
+  view.asked?.setAttribute("aria-pressed", "false");
+  view.asked = button;
+  button?.setAttribute("aria-pressed", "true");
+}
+
 /** Return what anywidget calls: on a page the picture is there already, in JupyterLab it comes with the model. */
 export function drawn(name, View) {
   return ({ model, el }) => {
