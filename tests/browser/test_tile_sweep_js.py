@@ -189,9 +189,12 @@ def test_a_choice_is_shown_at_its_end(page, widget):
 def test_questions_set_a_state_and_answer(page, widget):
     for question in widget.data["questions"]:
         page.get_by_role("button", name=question["ask"], exact=True).click()
+        assert page.locator("[data-ask][aria-pressed=true]").all_inner_texts() == [question["ask"]]
         state = state_of(page.locator(ROOT))
         assert {name: state[name] for name in question["set"]} == {k: str(v) for k, v in question["set"].items()}
         assert page.locator(SENTENCE).inner_text() == question["answer"]
+    go_to(page, 1)
+    expect(page.locator("[data-ask][aria-pressed=true]")).to_have_count(0)
 
 
 def test_one_polite_sentence_a_step(page):

@@ -66,7 +66,7 @@ class SweepView extends SteppedView {
     this.on(this.root, "click", ({ target }) => {
       const button = target.closest("button");
       if (button?.dataset.act) this.act(button.dataset.act);
-      if (button?.dataset.ask) this.ask(this.data.questions[button.dataset.ask]);
+      if (button?.dataset.ask) this.ask(this.data.questions[button.dataset.ask], button);
     });
     this.on(this.root, "input", ({ target }) => {
       if (target === this.range) this.userStep(Number(target.value));
@@ -117,6 +117,7 @@ class SweepView extends SteppedView {
     Object.assign(this.root.dataset, { step, skipped: told.skipped[step] });
     this.showCount();
     write(this.sentence, told.sentences[step]);
+    markAsked(this, null);
   }
 
   showAccesses(reads, writes) {
@@ -126,9 +127,10 @@ class SweepView extends SteppedView {
     Object.assign(this.root.dataset, numbers);
   }
 
-  ask({ set: { memory, order, step }, answer }) {
+  ask({ set: { memory, order, step }, answer }, button) {
     this.user(() => this.choose(memory, order, step));
     write(this.sentence, answer);
+    markAsked(this, button);
   }
 
   keeps(target, key) {
